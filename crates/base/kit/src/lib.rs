@@ -1,1 +1,15 @@
+//! What every crate needs and no crate should write twice: time, identifiers, back-off, and an orderly end.
+//!
+//! Nothing here knows a word of the domain. Time comes through [`Clock`], so that a simulation can turn it;
+//! waiting goes through `tokio::time`, which a paused runtime turns likewise. Background tasks live in a
+//! [`Tasks`] group and end when its [`Shutdown`] is called, so a process stops without losing what it began.
 
+mod backoff;
+mod clock;
+mod ids;
+mod tasks;
+
+pub use backoff::Backoff;
+pub use clock::{Clock, Timestamp};
+pub use ids::{random_bytes, random_id};
+pub use tasks::{Shutdown, Tasks};

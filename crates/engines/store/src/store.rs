@@ -1,0 +1,160 @@
+use std::sync::Arc;
+
+use crate::engine::{Engine, SharedEngine};
+use crate::key::Decode;
+use crate::table::{Value, decode_value};
+use crate::tx::check_range;
+use crate::{Error, Kind, Range, Result, Schema, Shard, Snapshot, Table, Tx, Wakes, memory};
+
+/// Settings that all engines share; each takes what concerns it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Memory for cached blocks of the embedded engine.
+    pub cache_bytes: u64,
+    /// The embedded engine takes no more writes when less than this is left on the disk.
+    pub reserve_bytes: u64,
+    /// Connections to each PostgreSQL server.
+    pub connections: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { cache_bytes: 256 << 20, reserve_bytes: 512 << 20, connections: 16 }
+    }
+}
+
+/// The store of a process. Clones share it.
+#[derive(Clone)]
+pub struct Store {
+    schema: Arc<Schema>,
+    engine: SharedEngine,
+    wakes: Wakes,
+}
+
+impl Store {
+    /// Opens `embedded:<dir>`, one or several `postgres://…` servers, or `memory:`.
+    pub async fn open(urls: &[String], schema: Schema, options: &Options) -> Result<Self> {
+        let (schema, wakes) = (Arc::new(schema), Wakes::default());
+        let first = urls.first().map_or("", String::as_str);
+        let scheme = first.split_once(':').map_or("", |(scheme, _)| scheme);
+        let engine: SharedEngine = match scheme {
+            "memory" if urls.len() == 1 => Arc::new(memory::Memory::new(wakes.clone())),
+            _ => {
+                return Err(Error::new(
+                    Kind::Invalid,
+                    format!("a store is embedded:<dir>, postgres://… or memory:, not {first:?}"),
+                ));
+            }
+        };
+        let _ = options;
+        Ok(Self { schema, engine, wakes })
+    }
+
+    /// A store in memory, for simulation and for unit tests of flows.
+    pub fn memory(schema: Schema) -> Self {
+        let wakes = Wakes::default();
+        Self { schema: Arc::new(schema), engine: Arc::new(memory::Memory::new(wakes.clone())), wakes }
+    }
+
+    /// The same store seen through another engine, such as one that breaks things on purpose.
+    #[must_use]
+    pub fn wrapped(&self, wrap: impl FnOnce(SharedEngine) -> SharedEngine) -> Self {
+        Self { schema: self.schema.clone(), engine: wrap(self.engine.clone()), wakes: self.wakes.clone() }
+    }
+
+    /// Runs `body` as one transaction of the shard: all or nothing, durable when this returns. Bodies of a shard run
+    /// one after another. A body that returns an error did not happen.
+    ///
+    /// Dropped before the writes are handed to the engine it did not happen; after that it completes alone.
+    pub async fn transact<T, E: From<Error>>(
+        &self,
+        shard: Shard,
+        body: impl AsyncFnOnce(&mut Tx) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut tx = Tx::new(shard, self.schema.clone(), self.engine.begin(shard).await?);
+        match body(&mut tx).await {
+            Ok(answer) => {
+                tx.commit().await?;
+                Ok(answer)
+            }
+            Err(error) => {
+                // The error may tell what the body read, so it waits until that is durable.
+                tx.abandon().await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// The shard's durable state at one moment; never blocks a writer.
+    pub async fn snapshot(&self, shard: Shard) -> Result<Snapshot> {
+        Ok(Snapshot::new(self.schema.clone(), self.engine.snapshot(shard).await?))
+    }
+
+    /// The first rows of the range in each of the shards (the range's limit is per shard): due work over many shards in
+    /// one question. A hint that a transaction checks again.
+    pub async fn scan_shards<K: Decode, V: Value>(
+        &self,
+        table: &Table<K, V>,
+        shards: &[Shard],
+        range: Range,
+    ) -> Result<Vec<(Shard, K, V)>> {
+        check_range(table, &range)?;
+        let id = self.schema.id(table.system(), table.name())?;
+        let rows = self.engine.scan_shards(id, shards, &range).await?;
+        rows.into_iter()
+            .map(|(shard, (key, value))| Ok((shard, K::decode(key.as_slice())?, decode_value(&value)?)))
+            .collect()
+    }
+
+    pub fn wakes(&self) -> &Wakes {
+        &self.wakes
+    }
+
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    pub fn engine(&self) -> &dyn Engine {
+        &*self.engine
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Read as _, Space};
+
+    const WORDS: Table<(String, i64), String> =
+        Table::new("test", "words", &["language", "number"], Space::Small);
+
+    async fn change(store: &Store, language: &str, numbers: &[i64]) -> Result<usize, Error> {
+        let suffix = String::from("!");
+        store
+            .transact(Shard::of(language), async |tx| {
+                for number in numbers {
+                    let old = tx.get(&WORDS, (language, *number)).await?.unwrap_or_default();
+                    tx.put(&WORDS, (language, *number), &(old + &suffix))?;
+                }
+                tx.wake("words");
+                Ok(tx.scan(&WORDS, Range::prefix((language,), 10)?).await?.len())
+            })
+            .await
+    }
+
+    /// Flows run in spawned tasks, so the future of a transaction that borrows must be `Send`.
+    #[tokio::test]
+    async fn transactions_that_borrow_run_in_spawned_tasks() {
+        let store = Store::memory(Schema::new([WORDS.spec()]));
+        let woken = store.wakes().listen("words");
+        let task = tokio::spawn({
+            let store = store.clone();
+            async move { change(&store, "ru", &[1, 2]).await }
+        });
+        assert_eq!(task.await.unwrap().unwrap(), 2);
+        assert_eq!(change(&store, "ru", &[2, 3]).await.unwrap(), 3);
+        let rows = store.snapshot(Shard::of("ru")).await.unwrap().scan(&WORDS, Range::all(10)).await.unwrap();
+        let texts: Vec<_> = rows.iter().map(|((_, number), text)| (*number, text.as_str())).collect();
+        assert_eq!(texts, [(1, "!"), (2, "!!"), (3, "!")]);
+        assert_eq!(woken.woken().await.into_iter().collect::<Vec<_>>(), [Shard::of("ru")]);
+    }
+}
