@@ -11,10 +11,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
+    #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
     }
 
+    #[must_use]
     pub fn minus(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
     }
@@ -68,13 +70,11 @@ impl Clock {
     }
 
     pub fn now(&self) -> Timestamp {
-        match &self.0 {
-            Some(time) => Timestamp(time.load(Ordering::SeqCst)),
-            None => {
-                let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                Timestamp(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
-            }
+        if let Some(time) = &self.0 {
+            return Timestamp(time.load(Ordering::SeqCst));
         }
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
     }
 
     /// Moves a manual clock on; the system's cannot be moved.

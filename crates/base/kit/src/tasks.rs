@@ -26,6 +26,7 @@ impl Shutdown {
     }
 
     /// One that is called with this one, and can be called alone.
+    #[must_use]
     pub fn child(&self) -> Self {
         Self(self.0.child_token())
     }

@@ -5,7 +5,7 @@
 //! are no distributed transactions and nothing to retry: **transactions of one shard run one after another,
 //! those of different shards in parallel.**
 //!
-//! ```ignore
+//! ```text
 //! let answer = store.transact(shard, async |tx| {      // all or nothing; durable when it returns
 //!     let offer = tx.get(&OFFERS, (seller, id)).await?; // reads see the tx's own writes
 //!     tx.put(&OFFERS, (seller, id), &changed)?;         // buffered, goes out at commit
