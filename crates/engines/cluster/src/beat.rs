@@ -24,6 +24,7 @@ pub(crate) async fn run(inner: Arc<Inner>) {
     while !inner.ended.is_called() {
         let mut told = false;
         tokio::select! {
+            biased;
             () = inner.ended.called() => return,
             () = tokio::time::sleep_until(next.min(look)) => {}
             () = inner.look.notified() => told = true,
