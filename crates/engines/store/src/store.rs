@@ -6,7 +6,7 @@ use crate::engine::{Engine, SharedEngine};
 use crate::key::Decode;
 use crate::table::{Value, decode_value};
 use crate::tx::check_range;
-use crate::{Error, Kind, Range, Result, Schema, Shard, Snapshot, Table, Tx, Wakes, memory};
+use crate::{Error, Kind, Range, Result, Schema, Shard, Snapshot, Table, Tx, Wakes, copy, memory};
 
 /// Settings that all engines share; each takes what concerns it.
 #[derive(Clone, Debug)]
@@ -61,7 +61,9 @@ impl Store {
                     ));
                 }
             };
-        Ok(Self { schema, engine, wakes })
+        let store = Self { schema, engine, wakes };
+        copy::check_finished(&store).await?;
+        Ok(store)
     }
 
     /// A store in memory, for simulation and for unit tests of flows.
