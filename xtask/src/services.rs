@@ -69,9 +69,8 @@ fn hold_in_background() -> Result<()> {
     std::fs::write(&written, format!("# holder {}\n{}", std::process::id(), exports(&servers)))?;
     std::fs::rename(&written, &file)?;
     while process::pause().is_ok() {}
-    std::fs::remove_file(&file)?;
     drop(servers);
-    Ok(())
+    std::fs::remove_file(&file).context("cannot remove the state file")
 }
 
 fn detach() -> Result<()> {

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -43,7 +46,7 @@ pub(super) struct Launch {
 #[derive(Serialize)]
 pub(super) struct Control {
     address: String,
-    pid: u32,
+    pid: i32,
     argv: Vec<String>,
     env: BTreeMap<String, String>,
     user: Option<String>,
@@ -54,7 +57,8 @@ pub(super) struct Control {
 
 pub(super) struct Running {
     pub(super) launch: Launch,
-    child: Child,
+    pid: Pid,
+    ended: Arc<AtomicBool>,
 }
 
 impl Running {
@@ -62,7 +66,7 @@ impl Running {
         let argv = launch.argv_dying_with_us();
         let (program, arguments) = argv.split_first().context("an empty command")?;
         let log = OpenOptions::new().create(true).append(true).open(&launch.log)?;
-        let child = Command::new(program)
+        let mut child = Command::new(program)
             .args(arguments)
             .envs(&launch.env)
             .current_dir(&launch.folder)
@@ -72,14 +76,23 @@ impl Running {
             .process_group(0)
             .spawn()
             .with_context(|| format!("cannot start {program}"))?;
-        Ok(Running { launch, child })
+        let pid = Pid::from_raw(child.id() as i32);
+        let ended = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&ended);
+        // A server that a test kills must be waited for at once: PostgreSQL does not start again while the
+        // process in its lock file is there, even as a zombie.
+        thread::spawn(move || {
+            let _ = child.wait();
+            seen.store(true, Ordering::SeqCst);
+        });
+        Ok(Running { launch, pid, ended })
     }
 
-    pub(super) fn wait_until_ready(&mut self) -> Result<()> {
+    pub(super) fn wait_until_ready(&self) -> Result<()> {
         let started = Instant::now();
         while !(self.launch.answers)() {
-            if let Some(status) = self.child.try_wait()? {
-                bail!("ended at once ({status}); {}", process::tail(&self.launch.log));
+            if self.has_ended() {
+                bail!("ended at once; {}", process::tail(&self.launch.log));
             }
             if started.elapsed() > READY_LIMIT {
                 bail!("no answer in {} s; {}", READY_LIMIT.as_secs(), process::tail(&self.launch.log));
@@ -92,7 +105,7 @@ impl Running {
     pub(super) fn control(&self) -> Control {
         Control {
             address: self.launch.address.clone(),
-            pid: self.child.id(),
+            pid: self.pid.as_raw(),
             argv: self.launch.argv_for_others(),
             env: self.launch.env.clone(),
             user: self.launch.user.clone(),
@@ -102,15 +115,15 @@ impl Running {
         }
     }
 
-    pub(super) fn ask_to_stop(&mut self) {
-        // A child that has ended and been waited for has no pid of its own any more.
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = kill(self.pid(), self.launch.stop_signal);
+    pub(super) fn ask_to_stop(&self) {
+        // A process that has ended has no pid of its own any more.
+        if !self.has_ended() {
+            let _ = kill(self.pid, self.launch.stop_signal);
         }
     }
 
-    fn pid(&self) -> Pid {
-        Pid::from_raw(self.child.id() as i32)
+    fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
     }
 }
 
@@ -118,12 +131,11 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.ask_to_stop();
         let asked = Instant::now();
-        while matches!(self.child.try_wait(), Ok(None)) {
+        while !self.has_ended() {
             if asked.elapsed() > STOP_LIMIT {
-                let _ = killpg(self.pid(), Signal::SIGKILL);
-                let _ = self.child.wait();
+                let _ = killpg(self.pid, Signal::SIGKILL);
             }
-            std::thread::sleep(Duration::from_millis(10));
+            thread::sleep(Duration::from_millis(10));
         }
     }
 }

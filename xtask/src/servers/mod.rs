@@ -113,7 +113,10 @@ impl Servers {
         for running in &self.running {
             variables.push((running.launch.variable, running.launch.address.clone()));
         }
-        variables.push((CONTROL, self.control_file().display().to_string()));
+        // Servers that were all given may have come with the means to control them.
+        if !self.running.is_empty() || std::env::var_os(CONTROL).is_none() {
+            variables.push((CONTROL, self.control_file().display().to_string()));
+        }
         variables
     }
 
@@ -122,7 +125,7 @@ impl Servers {
     }
 
     fn wait_until_ready(&mut self) -> Result<()> {
-        for mut running in std::mem::take(&mut self.running) {
+        for running in std::mem::take(&mut self.running) {
             let started = Instant::now();
             let (name, variable) = (running.launch.name, running.launch.variable);
             match running.wait_until_ready() {
@@ -160,7 +163,7 @@ impl Servers {
 impl Drop for Servers {
     fn drop(&mut self) {
         // All are asked first, so that they stop at the same time.
-        for running in &mut self.running {
+        for running in &self.running {
             running.ask_to_stop();
         }
     }
