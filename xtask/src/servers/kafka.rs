@@ -65,11 +65,13 @@ fn java_arguments(jars: &Path) -> Vec<String> {
         // To stderr, which is the log file.
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".into(),
         "-Dorg.slf4j.simpleLogger.showDateTime=true".into(),
+        "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS".into(),
         "-cp".into(),
         jars.join("jars/*").display().to_string(),
     ]
 }
 
+/// The broker's session is short because a killed broker may not come back before its old session has ended.
 fn server_properties(port: u16, controller_port: u16, data: &Path) -> String {
     format!(
         "process.roles=broker,controller
@@ -88,6 +90,8 @@ transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=4
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
+broker.session.timeout.ms=4000
+broker.heartbeat.interval.ms=500
 group.initial.rebalance.delay.ms=0
 message.max.bytes=5242880
 replica.fetch.max.bytes=5242880
