@@ -65,12 +65,10 @@ fn run_all(steps: &Steps, programs: &[String], args: &Args) -> Result<()> {
 }
 
 fn choose(programs: Vec<String>, kind: Kind, name: Option<&str>) -> Result<Vec<String>> {
-    let Some(name) = name else {
-        if programs.is_empty() {
-            bail!("there is no {}… in {PROGRAMS} yet", kind.prefix());
-        }
-        return Ok(programs);
-    };
+    if programs.is_empty() {
+        bail!("there is no {}… in {PROGRAMS} yet", kind.prefix());
+    }
+    let Some(name) = name else { return Ok(programs) };
     let wanted = format!("{}{name}", kind.prefix());
     if !programs.contains(&wanted) {
         bail!("there is no {wanted} in {PROGRAMS}; there is: {}", programs.join(", "));

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
@@ -75,7 +75,7 @@ pub(crate) fn run_quietly(command: &mut Command, log: &Path, limit: Duration) ->
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).process_group(0);
     let child = command.spawn().with_context(|| format!("cannot start {name}"))?;
     let status = wait(child, Some(limit)).with_context(|| name.clone())?;
-    success(&name, status).with_context(|| tail(log))
+    success(&name, status).map_err(|error| anyhow!("{error}; {}", tail(log)))
 }
 
 /// What a short command prints.

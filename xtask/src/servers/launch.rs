@@ -129,13 +129,14 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.ask_to_stop();
         let asked = Instant::now();
         while !self.has_ended() {
+            // Again and again: a server that has only just started may have missed the signal.
+            self.ask_to_stop();
             if asked.elapsed() > STOP_LIMIT {
                 let _ = killpg(self.pid, Signal::SIGKILL);
             }
-            thread::sleep(Duration::from_millis(10));
+            thread::sleep(Duration::from_millis(100));
         }
     }
 }
@@ -165,5 +166,33 @@ impl Launch {
         argv.push("--".into());
         argv.extend(self.argv.iter().cloned());
         argv
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_start_ties_a_server_to_us() {
+        let mut launch = Launch {
+            name: "x",
+            variable: "X",
+            address: String::new(),
+            argv: vec!["server".into()],
+            env: BTreeMap::new(),
+            user: None,
+            folder: PathBuf::new(),
+            log: PathBuf::new(),
+            stop_signal: Signal::SIGQUIT,
+            answers: Box::new(|| true),
+        };
+        assert_eq!(launch.argv_for_others(), ["server"]);
+        launch.user = Some("postgres".into());
+        let others = launch.argv_for_others().join(" ");
+        assert_eq!(others, "setpriv --reuid=postgres --regid=postgres --init-groups -- server");
+        if process::on_path("setpriv") {
+            assert!(launch.argv_dying_with_us().contains(&"--pdeathsig=QUIT".to_owned()));
+        }
     }
 }

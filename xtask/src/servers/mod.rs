@@ -77,7 +77,8 @@ impl Servers {
             let mut threads = Vec::new();
             for (name, variable, prepare) in KINDS {
                 if let Some(address) = std::env::var(variable).ok().filter(|address| !address.is_empty()) {
-                    println!("[{name}] given: {address}");
+                    // The address may hold a password, and logs are read by many.
+                    println!("[{name}] given by {variable}");
                     servers.given.push((variable, address));
                 } else {
                     let folder = &servers.folder;
@@ -89,6 +90,7 @@ impl Servers {
                 prepared.push((name, variable, result));
             }
         });
+        anyhow::ensure!(!crate::process::interrupted(), "interrupted");
         for (name, variable, launch) in prepared {
             match launch.and_then(Running::start) {
                 Ok(running) => servers.running.push(running),

@@ -109,3 +109,36 @@ fn pids_with(mark: &str) -> Vec<Pid> {
         .map(Pid::from_raw)
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_restarted_server_ends_with_its_run() {
+        let run = RunFolder::create().unwrap();
+        let path = run.path.clone();
+        let mut command = std::process::Command::new("sleep");
+        let mut child = command.arg("60").envs([run.mark()]).spawn().unwrap();
+        // Reaped beside, as its real parent would; a zombie has no environment to find it by in any case.
+        let waiting = std::thread::spawn(move || child.wait().unwrap());
+        drop(run);
+        assert!(!waiting.join().unwrap().success());
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_and_a_living_run_is_not() {
+        let parent = std::env::temp_dir().join(format!("xtask-abandoned-{}", std::process::id()));
+        let (dead, living) = (parent.join("dvor-run-1"), parent.join("dvor-run-2"));
+        for folder in [&dead, &living] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        File::create(dead.join("lock")).unwrap();
+        let lock = File::create(living.join("lock")).unwrap();
+        lock.lock().unwrap();
+        remove_abandoned(&parent);
+        assert!(!dead.exists() && living.exists());
+        std::fs::remove_dir_all(parent).unwrap();
+    }
+}
