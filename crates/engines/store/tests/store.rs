@@ -132,7 +132,8 @@ async fn a_damaged_backup_is_refused_and_what_it_left_is_never_taken_for_whole()
     for (number, (words, bytes)) in cases.into_iter().enumerate() {
         std::fs::write(&file, bytes).unwrap();
         let url = format!("embedded:{}", folder.path().join(format!("{number}")).display());
-        let open = async || Store::open(&[url.clone()], Schema::new([WORDS.spec()]), &options()).await;
+        let open =
+            async || Store::open(std::slice::from_ref(&url), Schema::new([WORDS.spec()]), &options()).await;
         let target = open().await.unwrap();
         let error = store::restore(&file, &target, |_| {}).await.unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
