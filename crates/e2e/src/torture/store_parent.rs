@@ -47,6 +47,36 @@ pub fn run(child: &Path, url: &str, folder: &Path, plan: &Plan) -> anyhow::Resul
     Ok(report)
 }
 
+/// On a disk that is small enough to fill up: the child must stop by itself with a sentence, and once there is room
+/// again everything acknowledged must be there and writes must go on. Returns the child's last words.
+pub fn full_disk(child: &Path, folder: &Path) -> anyhow::Result<String> {
+    let ballast = folder.join("ballast");
+    std::fs::write(&ballast, vec![1; 24 << 20])?;
+    let url = format!("embedded:{}", folder.join("store").display());
+    let mut ledger = Ledger::default();
+    let mut report = Report::default();
+    let mut process =
+        Command::new(child).arg("child").arg(&url).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let lines = read_lines(&mut process)?;
+    loop {
+        match lines.recv_timeout(HANG) {
+            Ok(line) => drop(ledger.note(&line, &mut report)?),
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                process.kill()?;
+                bail!("the child neither wrote nor stopped on a full disk");
+            }
+        }
+    }
+    let output = process.wait_with_output()?;
+    ensure!(!output.status.success(), "a full disk ended well");
+    ledger.end_life();
+    std::fs::remove_file(&ballast)?;
+    let plan = Plan { kills: 1, seed: 0, patience: HANG, most_disk_bytes: u64::MAX };
+    one_life(child, &url, false, Duration::from_millis(50), &mut ledger, &mut report, &plan)?;
+    Ok(String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
 fn one_life(
     program: &Path,
     url: &str,
