@@ -21,6 +21,8 @@ const HANG: Duration = Duration::from_secs(60);
 struct Ledger {
     begun: HashMap<i64, i64>,
     acknowledged: HashMap<i64, i64>,
+    /// Acknowledgements of the present life.
+    fresh: u64,
 }
 
 /// Kills children that work on the store of `url` (in `folder`) as often as the plan says, and checks after each.
@@ -60,7 +62,7 @@ pub fn full_disk(child: &Path, folder: &Path) -> anyhow::Result<String> {
     let lines = read_lines(&mut process)?;
     loop {
         match lines.recv_timeout(HANG) {
-            Ok(line) => drop(ledger.note(&line, &mut report)?),
+            Ok(line) => ledger.note(&line, &mut report)?,
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
             Err(mpsc::RecvTimeoutError::Timeout) => {
                 process.kill()?;
@@ -109,7 +111,9 @@ fn one_life(
         if line == "ready" {
             kill_at = kill_at.or_else(|| Some(Instant::now() + after)).filter(|_| !killed);
         }
-        if ledger.note(&line, report)? == Some(First::Acknowledged) && !early {
+        let unanswered = ledger.fresh == 0;
+        ledger.note(&line, report)?;
+        if unanswered && ledger.fresh == 1 && !early {
             let reopened = began.elapsed();
             report.slowest_reopen_ms = report.slowest_reopen_ms.max(reopened.as_millis());
             ensure!(
@@ -125,15 +129,10 @@ fn one_life(
     Ok(())
 }
 
-#[derive(PartialEq)]
-enum First {
-    Acknowledged,
-}
-
 impl Ledger {
-    fn note(&mut self, line: &str, report: &mut Report) -> anyhow::Result<Option<First>> {
+    fn note(&mut self, line: &str, report: &mut Report) -> anyhow::Result<()> {
         let words: Vec<_> = line.split(' ').collect();
-        let [word, writer, number] = words[..] else { return Ok(None) };
+        let [word, writer, number] = words[..] else { return Ok(()) };
         let (writer, number): (i64, i64) = (writer.parse()?, number.parse()?);
         let acknowledged = self.acknowledged.get(&writer).copied().unwrap_or_default();
         match word {
@@ -150,22 +149,17 @@ impl Ledger {
             "begin" => drop(self.begun.insert(writer, number)),
             "ack" => {
                 self.acknowledged.insert(writer, number);
-                let first = !self.acknowledged.contains_key(&FIRST);
-                self.acknowledged.insert(FIRST, 0);
-                return Ok(first.then_some(First::Acknowledged));
+                self.fresh += 1;
             }
             other => bail!("the child said {other:?}"),
         }
-        Ok(None)
+        Ok(())
     }
 
     fn end_life(&mut self) {
-        self.acknowledged.remove(&FIRST);
+        self.fresh = 0;
     }
 }
-
-/// Not a writer: marks that this life has acknowledged something.
-const FIRST: i64 = -1;
 
 fn read_lines(child: &mut Child) -> anyhow::Result<mpsc::Receiver<String>> {
     let out = child.stdout.take().context("the child has a stdout")?;
