@@ -34,6 +34,7 @@ mod fault;
 mod key;
 mod memory;
 mod overlay;
+mod postgres;
 mod range;
 mod schema;
 mod shard;

@@ -4,7 +4,7 @@ use crate::engine::{Engine, SharedEngine};
 use crate::key::Decode;
 use crate::table::{Value, decode_value};
 use crate::tx::check_range;
-use crate::{Error, Kind, Range, Result, Schema, Shard, Snapshot, Table, Tx, Wakes, memory};
+use crate::{Error, Kind, Range, Result, Schema, Shard, Snapshot, Table, Tx, Wakes, memory, postgres};
 
 /// Settings that all engines share; each takes what concerns it.
 #[derive(Clone, Debug)]
@@ -39,14 +39,16 @@ impl Store {
         let scheme = first.split_once(':').map_or("", |(scheme, _)| scheme);
         let engine: SharedEngine = match scheme {
             "memory" if urls.len() == 1 => Arc::new(memory::Memory::new(wakes.clone())),
+            "postgres" | "postgresql" => {
+                Arc::new(postgres::open(urls, schema.clone(), wakes.clone(), options).await?)
+            }
             _ => {
                 return Err(Error::new(
                     Kind::Invalid,
-                    format!("a store is embedded:<dir>, postgres://… or memory:, not {first:?}"),
+                    format!("a store is embedded:<dir>, postgres://… or memory:, not {scheme:?}"),
                 ));
             }
         };
-        let _ = options;
         Ok(Self { schema, engine, wakes })
     }
 
