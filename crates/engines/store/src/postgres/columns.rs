@@ -100,7 +100,9 @@ impl Array {
     fn push(&mut self, part: Part) {
         match (self, part) {
             (Self::Texts(texts), Part::Str(text)) => texts.push(text),
-            (Self::Numbers(numbers), Part::I64(number) | Part::Time(Timestamp(number))) => numbers.push(number),
+            (Self::Numbers(numbers), Part::I64(number) | Part::Time(Timestamp(number))) => {
+                numbers.push(number)
+            }
             (Self::Numbers(numbers), Part::U32(number)) => numbers.push(number.into()),
             (Self::Blobs(blobs), Part::Bytes(blob)) => blobs.push(blob),
             (_, part) => unreachable!("{part:?} does not come from a column of this type"),

@@ -74,7 +74,7 @@ fn kind(error: &PgError) -> Kind {
         ("53100", _) => Kind::Full,
         ("3D000", _) => Kind::Invalid,
         ("42P01" | "42703" | "3F000", _) => Kind::Incompatible,
-        (_, "22" | "54") => Kind::Invalid,
+        (_, "22" | "23" | "54") => Kind::Invalid,
         ("XX001" | "XX002", _) => Kind::Corrupt,
         _ => Kind::Unavailable,
     }

@@ -178,7 +178,9 @@ impl Server {
         shards: &[(Shard, usize)],
         range: &Range,
     ) -> Result<Vec<(usize, RawRow)>> {
-        let Some(call) = read::scan_shards(&self.schema, table, shards, range)? else { return Ok(Vec::new()) };
+        let Some(call) = read::scan_shards(&self.schema, table, shards, range)? else {
+            return Ok(Vec::new());
+        };
         let (mut lease, rows) = self.pool.start(None, &call).await?;
         lease.give_back();
         let types = self.schema.table(table).types;

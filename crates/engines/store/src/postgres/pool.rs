@@ -54,7 +54,11 @@ impl Pool {
 
     /// Takes a connection and asks the first question on it, within a transaction if `begin` says so. A connection
     /// that died while it was idle is replaced without the caller noticing.
-    pub(super) async fn start(self: &Arc<Self>, begin: Option<&str>, call: &Call) -> Result<(Lease, Vec<Row>)> {
+    pub(super) async fn start(
+        self: &Arc<Self>,
+        begin: Option<&str>,
+        call: &Call,
+    ) -> Result<(Lease, Vec<Row>)> {
         loop {
             let lease = self.lease().await?;
             let Some(link) = &lease.link else { continue };
@@ -104,7 +108,13 @@ impl Pool {
             Some(link) => (link, true),
             None => (Link::connect(&self.address, self.schema.clone(), None).await?, false),
         };
-        Ok(Lease { pool: self.clone(), link: Some(link), reused, failed: AtomicBool::new(false), held: vec![seat] })
+        Ok(Lease {
+            pool: self.clone(),
+            link: Some(link),
+            reused,
+            failed: AtomicBool::new(false),
+            held: vec![seat],
+        })
     }
 
     async fn seat(&self, seats: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit> {

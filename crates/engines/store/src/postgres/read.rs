@@ -57,11 +57,8 @@ pub(super) fn scan_shards(
     let Some((shape, bounds)) = bounds(schema.table(table).types, range)? else { return Ok(None) };
     let numbers: Vec<i16> = shards.iter().map(|(shard, _)| shard.number() as i16).collect();
     let places: Vec<i32> = shards.iter().map(|(_, place)| *place as i32).collect();
-    let mut parameters: Vec<(Value, Type)> = vec![
-        (Box::new(numbers), Type::INT2_ARRAY),
-        (Box::new(places), Type::INT4_ARRAY),
-        limit(range),
-    ];
+    let mut parameters: Vec<(Value, Type)> =
+        vec![(Box::new(numbers), Type::INT2_ARRAY), (Box::new(places), Type::INT4_ARRAY), limit(range)];
     parameters.extend(bounds);
     Ok(Some(Call { query: Query::ScanShards(table, shape), parameters }))
 }

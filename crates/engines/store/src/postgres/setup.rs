@@ -62,7 +62,10 @@ pub(super) fn check_names(schema: &Schema) -> Result<()> {
     for (_, table) in schema.tables() {
         let names = [table.system, table.name].into_iter().chain(table.columns.iter().copied());
         let taken = table.columns.iter().any(|column| ["shard", "value"].contains(column));
-        if table.system == "dvor" || taken || names.clone().any(|name| name.is_empty() || name.len() > MAX_NAME) {
+        if table.system == "dvor"
+            || taken
+            || names.clone().any(|name| name.is_empty() || name.len() > MAX_NAME)
+        {
             let table = table.full_name();
             return Err(Error::invalid(format!("table {table} has a name that PostgreSQL cannot take")));
         }
@@ -112,7 +115,9 @@ async fn try_prepare(client: &Client, place: &str, schema: &Schema, part: Part) 
     if there.is_empty() {
         client.batch_execute(FIRST_TABLES).await?;
     }
-    client.batch_execute("BEGIN; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '5min'").await?;
+    client
+        .batch_execute("BEGIN; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '5min'")
+        .await?;
     check_meta(client, place, part).await?;
     let existing = existing_columns(client, schema).await?;
     for (_, table) in schema.tables() {
@@ -133,7 +138,8 @@ async fn try_prepare(client: &Client, place: &str, schema: &Schema, part: Part) 
 
 /// Locks and checks the server's own record, writing it and the shards' rows if this is the first time.
 async fn check_meta(client: &Client, place: &str, part: Part) -> Result<(), Trouble> {
-    let select = "SELECT format, server, servers, first_shard, last_shard FROM dvor.meta WHERE id = 0 FOR UPDATE";
+    let select =
+        "SELECT format, server, servers, first_shard, last_shard FROM dvor.meta WHERE id = 0 FOR UPDATE";
     let mut found = client.query_opt(select, &[]).await?;
     if found.is_none() {
         let (first, last) = (part.first() as i16, part.last() as i16);

@@ -135,7 +135,8 @@ fn bounds(table: &TableSpec, shape: Shape, first: usize) -> String {
         if edge.columns == 0 {
             return String::new();
         }
-        let names: Vec<_> = table.columns[..edge.columns].iter().map(|name| format!("r.{}", quote(name))).collect();
+        let names: Vec<_> =
+            table.columns[..edge.columns].iter().map(|name| format!("r.{}", quote(name))).collect();
         let or_equal = if edge.included { "=" } else { "" };
         format!(" AND ({}) {sign}{or_equal} ({})", names.join(", "), parameters(first, edge.columns))
     };
@@ -189,7 +190,8 @@ mod tests {
     use super::*;
     use crate::{Space, Table};
 
-    const WORDS: Table<(String, i64), ()> = Table::new("test", "words", &["language", "number"], Space::Small);
+    const WORDS: Table<(String, i64), ()> =
+        Table::new("test", "words", &["language", "number"], Space::Small);
 
     #[test]
     fn texts() {

@@ -131,7 +131,8 @@ mod tests {
 
     #[test]
     fn modes_are_taken_out_of_the_url() {
-        let check = |url: &str, rest: &str, expected: Mode| assert_eq!(mode(url), (rest.to_owned(), expected));
+        let check =
+            |url: &str, rest: &str, expected: Mode| assert_eq!(mode(url), (rest.to_owned(), expected));
         check("postgres://a:b?c@h/d", "postgres://a:b?c@h/d", Mode::Unchecked(SslMode::Prefer));
         check("postgres://h/d?sslmode=require", "postgres://h/d", Mode::Unchecked(SslMode::Require));
         check(
