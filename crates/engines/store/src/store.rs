@@ -6,7 +6,7 @@ use crate::engine::{Engine, SharedEngine};
 use crate::key::{Decode, Encode};
 use crate::table::{Value, decode_value};
 use crate::tx::{check_range, encode_key};
-use crate::{Error, Kind, Range, Result, Schema, Shard, Snapshot, Table, Tx, Wakes, copy, memory};
+use crate::{Error, Kind, Range, Result, Schema, Shard, Snapshot, Table, Tx, Wakes, copy, memory, postgres};
 
 /// Settings that all engines share; each takes what concerns it.
 #[derive(Clone, Debug)]
@@ -53,11 +53,14 @@ impl Store {
                         Error::with_source(Kind::Unavailable, "opening the store", error)
                     })??)
                 }
+                "postgres" | "postgresql" => {
+                    Arc::new(postgres::open(urls, schema.clone(), wakes.clone(), options).await?)
+                }
                 "memory" if urls.len() == 1 => Arc::new(memory::Memory::new(wakes.clone())),
                 _ => {
                     return Err(Error::new(
                         Kind::Invalid,
-                        format!("a store is embedded:<dir>, postgres://… or memory:, not {first:?}"),
+                        format!("a store is embedded:<dir>, postgres://… or memory:, not {scheme:?}"),
                     ));
                 }
             };

@@ -1,0 +1,11 @@
+//! What the PostgreSQL engine promises beyond the suite that all engines pass, against a real server: the one of
+//! `DVOR_TEST_POSTGRES`, or one that a test starts for itself in order to break it.
+
+mod exclusion;
+mod opening;
+mod outage;
+mod proxy;
+mod rows;
+mod support;
+mod trips;
+mod wakes;
