@@ -11,7 +11,8 @@ use tokio_postgres::{Client, NoTls};
 pub(crate) const WORDS: Table<(String, i64), Vec<u8>> =
     Table::new("lexicon", "words", &["language", "number"], Space::Small);
 pub(crate) const COUNTERS: Table<(String,), u64> = Table::new("lexicon", "counters", &["name"], Space::Small);
-pub(crate) const EVERYTHING: Table<(String, i64, u32, Vec<u8>, kit::Timestamp), Vec<u8>> =
+pub(crate) type AnyKey = (String, i64, u32, Vec<u8>, kit::Timestamp);
+pub(crate) const EVERYTHING: Table<AnyKey, Vec<u8>> =
     Table::new("odd things", "every\"thing", &["text", "order", "number", "bytes", "due at"], Space::Large);
 
 pub(crate) fn schema() -> Schema {
@@ -96,7 +97,7 @@ pub(crate) fn with_database(url: &str, name: &str) -> String {
 
 /// Waits until `condition` says yes; a minute is more than anything here takes.
 pub(crate) async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while !condition().await {
         assert!(Instant::now() < deadline, "waited in vain: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -133,7 +134,7 @@ impl OwnServer {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut server = Self { programs, folder, port, user, child: None, settings: settings.to_vec() };
         let mut initdb = server.command("initdb");
-        initdb.args(["-U", "dvor", "-E", "UTF8", "--no-locale", "--auth=scram-sha-256"]);
+        initdb.args(["-U", "dvor", "-E", "UTF8", "--no-locale", "--no-sync", "--auth=scram-sha-256"]);
         initdb.arg("--pwfile").arg(password).arg("-D").arg(data);
         assert!(initdb.status().unwrap().success(), "initdb failed");
         server.restart().await;
@@ -171,18 +172,22 @@ impl OwnServer {
         true
     }
 
-    /// Ends the server as a power cut would.
+    /// Ends the server as a power cut would: all its processes in the middle of whatever they do. The first of them
+    /// goes first, so that it cannot put things in order.
     pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
+            let children = children(child.id());
             child.kill().unwrap();
             child.wait().unwrap();
+            let kill = format!("kill -9 {}", children.join(" "));
+            let _ = Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status();
         }
     }
 
     /// Starts it and waits until it answers. The children of a killed one may still be on their way out, and then a new
     /// one ends at once.
     pub(crate) async fn restart(&mut self) {
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_mins(1);
         loop {
             assert!(Instant::now() < deadline, "PostgreSQL does not start");
             if self.child.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some()) {
@@ -232,6 +237,17 @@ fn programs() -> Option<PathBuf> {
         path.parent().and_then(|path| path.file_name()?.to_str()?.parse::<f32>().ok()).unwrap_or(0.0) as u32
     });
     versions.pop()
+}
+
+/// The processes that a process has started: in `/proc/<pid>/stat` the parent is the second field behind the name.
+fn children(parent: u32) -> Vec<String> {
+    let is_child = |pid: &String| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+        fields.split_whitespace().nth(1) == Some(&*parent.to_string())
+    };
+    let all = std::fs::read_dir("/proc").unwrap();
+    all.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).filter(is_child).collect()
 }
 
 fn id(arguments: &[&str]) -> Option<u32> {

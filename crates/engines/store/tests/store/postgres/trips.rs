@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use store::{Kind, Options, Range, Read as _, Schema, Shard, Space, Store, Table};
 
 use super::proxy;
-use super::support::{COUNTERS, Database, WORDS, open, schema};
+use super::support::{COUNTERS, Database, WORDS, open};
 
 const OFFERS: Table<(String, i64), Vec<u8>> =
     Table::new("offers", "content", &["seller", "offer"], Space::Large);
@@ -119,7 +119,7 @@ async fn an_answer_that_is_lost_is_said_to_be_unknown() {
 #[tokio::test]
 async fn a_refused_write_undoes_the_whole_transaction_and_says_so() {
     let Some(database) = Database::create().await else { return };
-    let store = Store::open(&[database.url.clone()], schema(), &Options::default()).await.unwrap();
+    let store = open(&database.url).await;
     let client = database.client().await;
     client.batch_execute("ALTER TABLE lexicon.words ADD CHECK (octet_length(value) < 100)").await.unwrap();
     let error = store
