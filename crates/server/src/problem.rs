@@ -55,12 +55,20 @@ impl Code {
     const fn row(self) -> Row {
         use tonic::Code as Grpc;
         match self {
-            Self::BadRequest => {
-                (400, "bad_request", "The request cannot be read", "Запрос не читается", Grpc::InvalidArgument)
-            }
-            Self::Unauthorized => {
-                (401, "unauthorized", "An access token is needed", "Нужен токен доступа", Grpc::Unauthenticated)
-            }
+            Self::BadRequest => (
+                400,
+                "bad_request",
+                "The request cannot be read",
+                "Запрос не читается",
+                Grpc::InvalidArgument,
+            ),
+            Self::Unauthorized => (
+                401,
+                "unauthorized",
+                "An access token is needed",
+                "Нужен токен доступа",
+                Grpc::Unauthenticated,
+            ),
             Self::Forbidden => {
                 (403, "forbidden", "This is not allowed", "Это не разрешено", Grpc::PermissionDenied)
             }
@@ -73,9 +81,13 @@ impl Code {
                 Grpc::Unimplemented,
             ),
             Self::Conflict => (409, "conflict", "It is in another state", "Состояние другое", Grpc::Aborted),
-            Self::TooLarge => {
-                (413, "too_large", "The body is too large", "Тело запроса слишком велико", Grpc::ResourceExhausted)
-            }
+            Self::TooLarge => (
+                413,
+                "too_large",
+                "The body is too large",
+                "Тело запроса слишком велико",
+                Grpc::ResourceExhausted,
+            ),
             Self::UnsupportedMediaType => (
                 415,
                 "unsupported_media_type",
@@ -86,9 +98,13 @@ impl Code {
             Self::Invalid => {
                 (422, "invalid", "Some value is not valid", "Недопустимое значение", Grpc::InvalidArgument)
             }
-            Self::TooManyRequests => {
-                (429, "too_many_requests", "Too many requests", "Слишком много запросов", Grpc::ResourceExhausted)
-            }
+            Self::TooManyRequests => (
+                429,
+                "too_many_requests",
+                "Too many requests",
+                "Слишком много запросов",
+                Grpc::ResourceExhausted,
+            ),
             Self::Internal => {
                 (500, "internal", "The server made a mistake", "Ошибка сервера", Grpc::Internal)
             }
@@ -270,7 +286,8 @@ pub enum Language {
 impl Language {
     /// The first of English and Russian that `Accept-Language` names.
     pub fn of(headers: &HeaderMap) -> Self {
-        let accepted = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or("");
+        let accepted =
+            headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or("");
         for wish in accepted.split(',') {
             match wish.trim().get(..2).map(str::to_lowercase).as_deref() {
                 Some("ru") => return Self::Russian,
@@ -296,13 +313,24 @@ mod tests {
         check(store::Error::unknown("lost"), 503, "outcome_unknown", tonic::Code::Unknown);
         check(store::Error::unavailable("away"), 503, "unavailable", tonic::Code::Unavailable);
         check(store::Error::invalid("key"), 422, "invalid", tonic::Code::InvalidArgument);
-        check(store::Error::new(store::Kind::Full, "disk"), 507, "storage_full", tonic::Code::ResourceExhausted);
+        check(
+            store::Error::new(store::Kind::Full, "disk"),
+            507,
+            "storage_full",
+            tonic::Code::ResourceExhausted,
+        );
     }
 
     #[test]
     fn the_title_follows_the_language_and_the_code_does_not() {
-        let headers = |text: &'static str| HeaderMap::from_iter([(header::ACCEPT_LANGUAGE, HeaderValue::from_static(text))]);
-        for (text, title) in [("ru-RU,en;q=0.5", "Такого нет"), ("de, en", "There is no such thing"), ("", "There is no such thing")] {
+        let headers = |text: &'static str| {
+            HeaderMap::from_iter([(header::ACCEPT_LANGUAGE, HeaderValue::from_static(text))])
+        };
+        for (text, title) in [
+            ("ru-RU,en;q=0.5", "Такого нет"),
+            ("de, en", "There is no such thing"),
+            ("", "There is no such thing"),
+        ] {
             let body = Problem::not_found("x").body("id", Language::of(&headers(text)));
             assert_eq!((body.title.as_str(), body.kind.as_str()), (title, "urn:dvor:problem:not_found"));
         }

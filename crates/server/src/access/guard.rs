@@ -35,7 +35,8 @@ pub async fn guard_grpc(State(door): State<Door>, request: Request, next: Next) 
 
 /// Paths that need no token: they tell nothing but that the server is there, and probes have no token.
 fn is_public(path: &str) -> bool {
-    matches!(path, "/" | "/healthz" | "/readyz" | "/openapi.json") || path.starts_with("/grpc.health.v1.Health/")
+    matches!(path, "/" | "/healthz" | "/readyz" | "/openapi.json")
+        || path.starts_with("/grpc.health.v1.Health/")
 }
 
 impl Door {

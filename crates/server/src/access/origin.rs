@@ -12,10 +12,13 @@ use crate::problem::{Code, Problem, Result};
 /// Refuses a call that did not name this very listener or that comes from a foreign page.
 pub(super) fn check(parts: &Parts, listener: SocketAddr) -> Result<()> {
     let text = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-    let host = parts.uri.authority().map(axum::http::uri::Authority::as_str).or_else(|| text(header::HOST.as_str()));
+    let host =
+        parts.uri.authority().map(axum::http::uri::Authority::as_str).or_else(|| text(header::HOST.as_str()));
     if !host.is_some_and(|host| is_own(host, listener)) {
         let shown = host.unwrap_or("none");
-        return refuse(format!("the host {shown:?} is not this server: without access tokens it is reached as localhost"));
+        return refuse(format!(
+            "the host {shown:?} is not this server: without access tokens it is reached as localhost"
+        ));
     }
     if let Some(origin) = text(header::ORIGIN.as_str()) {
         let own = origin.strip_prefix("http://").is_some_and(|host| is_own(host, listener));
@@ -68,7 +71,14 @@ mod tests {
         for host in ["localhost:7080", "127.0.0.1:7080", "[::1]:7080", "LOCALHOST:7080"] {
             assert!(passes("GET", &[("host", host)]), "{host}");
         }
-        let strange = ["evil.example:7080", "localhost", "localhost:7081", "127.0.0.1.evil.example:7080", "", "localhost:x"];
+        let strange = [
+            "evil.example:7080",
+            "localhost",
+            "localhost:7081",
+            "127.0.0.1.evil.example:7080",
+            "",
+            "localhost:x",
+        ];
         for host in strange {
             assert!(!passes("GET", &[("host", host)]), "{host}");
         }

@@ -24,7 +24,9 @@ impl FromStr for Scope {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let named = |id: &str| if id.is_empty() { Err(format!("the scope {text:?} lacks an id")) } else { Ok(id.to_owned()) };
+        let named = |id: &str| {
+            if id.is_empty() { Err(format!("the scope {text:?} lacks an id")) } else { Ok(id.to_owned()) }
+        };
         match text.split_once(':') {
             None if text == "admin" => Ok(Self::Admin),
             None if text == "service" => Ok(Self::Service),
@@ -78,12 +80,22 @@ impl Access {
 
     /// A seller's token does not learn whether another seller exists.
     pub fn require_seller(&self, seller: &str) -> Result<()> {
-        if self.sees_seller(seller) { Ok(()) } else { Err(Problem::not_found(format!("there is no seller {seller:?}"))) }
+        if self.sees_seller(seller) {
+            Ok(())
+        } else {
+            Err(Problem::not_found(format!("there is no seller {seller:?}")))
+        }
     }
 
     pub fn require_stage(&self, stage: &str) -> Result<()> {
-        let own = |scope: &Scope| matches!(scope, Scope::Admin | Scope::Service) || *scope == Scope::Stage(stage.to_owned());
-        if self.scopes.iter().any(own) { Ok(()) } else { Err(Problem::not_found(format!("there is no stage {stage:?}"))) }
+        let own = |scope: &Scope| {
+            matches!(scope, Scope::Admin | Scope::Service) || *scope == Scope::Stage(stage.to_owned())
+        };
+        if self.scopes.iter().any(own) {
+            Ok(())
+        } else {
+            Err(Problem::not_found(format!("there is no stage {stage:?}")))
+        }
     }
 
     /// Whether a list may show this seller.
@@ -108,7 +120,11 @@ impl<S: Sync> FromRequestParts<S> for Access {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
         // Only a route outside of every door has none; nobody may pass there.
-        parts.extensions.get().cloned().ok_or_else(|| Problem::new(Code::Unauthorized, "this call needs an access token"))
+        parts
+            .extensions
+            .get()
+            .cloned()
+            .ok_or_else(|| Problem::new(Code::Unauthorized, "this call needs an access token"))
     }
 }
 
@@ -131,7 +147,8 @@ mod tests {
         // admin, service, seller a, seller b, stage x
         let check = |scope: &str, expected: [u16; 5]| {
             let access = Access::new("test", vec![scope.parse().unwrap()]);
-            let status = |result: Result<()>| result.map_or_else(|problem| problem.code.status().as_u16(), |()| 200);
+            let status =
+                |result: Result<()>| result.map_or_else(|problem| problem.code.status().as_u16(), |()| 200);
             let found = [
                 access.require_admin(),
                 access.require_service(),

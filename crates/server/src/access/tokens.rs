@@ -36,7 +36,12 @@ pub struct TokenInfo {
 }
 
 /// Makes a token and returns it with its whole text, which is never seen again.
-pub async fn create(store: &Store, clock: &Clock, access: &Access, new: NewToken) -> Result<(TokenInfo, String)> {
+pub async fn create(
+    store: &Store,
+    clock: &Clock,
+    access: &Access,
+    new: NewToken,
+) -> Result<(TokenInfo, String)> {
     check(&new)?;
     let id = hex(&kit::random_bytes::<8>());
     let secret = hex(&kit::random_bytes::<32>());
@@ -92,8 +97,13 @@ pub(super) async fn any_made(store: &Store) -> Result<bool> {
 }
 
 fn check(new: &NewToken) -> Result<()> {
-    if new.name.trim().is_empty() || new.name.len() > MAX_NAME_BYTES || new.name.chars().any(char::is_control) {
-        return Err(Problem::field("name", "bad_name", format!("a name has 1 to {MAX_NAME_BYTES} printable bytes")));
+    if new.name.trim().is_empty() || new.name.len() > MAX_NAME_BYTES || new.name.chars().any(char::is_control)
+    {
+        return Err(Problem::field(
+            "name",
+            "bad_name",
+            format!("a name has 1 to {MAX_NAME_BYTES} printable bytes"),
+        ));
     }
     if new.scopes.is_empty() || new.scopes.len() > MAX_SCOPES {
         return Err(Problem::field("scopes", "bad_scopes", format!("a token has 1 to {MAX_SCOPES} scopes")));
@@ -106,7 +116,14 @@ fn check(new: &NewToken) -> Result<()> {
 
 fn info(id: String, row: TokenRow) -> TokenInfo {
     let TokenRow { name, scopes, created_at, created_by, revoked_at, .. } = row;
-    TokenInfo { id, name, scopes, created_at: Timestamp(created_at), created_by, revoked_at: revoked_at.map(Timestamp) }
+    TokenInfo {
+        id,
+        name,
+        scopes,
+        created_at: Timestamp(created_at),
+        created_by,
+        revoked_at: revoked_at.map(Timestamp),
+    }
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {

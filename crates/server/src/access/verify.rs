@@ -40,7 +40,12 @@ struct Known {
 
 impl Verifier {
     pub fn new(store: Store) -> Self {
-        Self { store, cache: Mutex::default(), closed: AtomicBool::new(false), closed_read_at: Mutex::default() }
+        Self {
+            store,
+            cache: Mutex::default(),
+            closed: AtomicBool::new(false),
+            closed_read_at: Mutex::default(),
+        }
     }
 
     /// Whether calls need a token: one was made at some time.
@@ -82,6 +87,7 @@ impl Verifier {
         if let Some(found) = self.cached(id) {
             return Ok(found);
         }
+        let read_at = Instant::now();
         let row = self.store.snapshot(Shard::of(id)).await?.get(&TOKENS, (id,)).await;
         // A text that cannot be a key is no token.
         let row = match row {
@@ -96,7 +102,7 @@ impl Verifier {
                 cache.clear();
             }
         }
-        let cached = Cached { token: token.clone(), read_at: Instant::now(), refreshing: false };
+        let cached = Cached { token: token.clone(), read_at, refreshing: false };
         cache.insert(id.to_owned(), cached);
         Ok(token)
     }
@@ -130,7 +136,8 @@ mod tests {
 
     async fn made(store: &Store) -> (String, String) {
         let new = NewToken { name: "t".to_owned(), scopes: vec!["seller:a".to_owned()] };
-        let (info, text) = create(store, &Clock::system(), &Access::without_token("test"), new).await.unwrap();
+        let (info, text) =
+            create(store, &Clock::system(), &Access::without_token("test"), new).await.unwrap();
         (info.id, text)
     }
 
@@ -158,7 +165,8 @@ mod tests {
         let verifier = Verifier::new(store.clone());
         let (id, text) = made(&store).await;
         assert!(verifier.verify(&text).await.is_ok());
-        let wrong = ["", "dvor_", "dvor__", &text[..text.len() - 1], &format!("dvor_{id}_"), &text[5..], "dvor_\0_x"];
+        let wrong =
+            ["", "dvor_", "dvor__", &text[..text.len() - 1], &format!("dvor_{id}_"), &text[5..], "dvor_\0_x"];
         for wrong in wrong {
             assert_eq!(verifier.verify(wrong).await.unwrap_err().code, Code::Unauthorized, "{wrong:?}");
         }

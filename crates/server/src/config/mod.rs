@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-pub use settings::{Entry, Settings, Source, redact};
+pub use settings::{Entry, Settings, Source, closest, redact};
 pub use values::{Listen, LogFormat};
 
 use crate::roles::Roles;
@@ -55,6 +55,7 @@ pub struct Limits {
     pub requests_per_second: u32,
     pub requests_burst: u32,
     pub connections: usize,
+    pub drain: Duration,
     pub shutdown: Duration,
 }
 
@@ -102,6 +103,7 @@ impl Config {
                 cache_bytes: settings.number("embedded.cache_bytes")?,
                 reserve_bytes: settings.number("embedded.reserve_bytes")?,
                 connections: settings.number("postgres.connections")?,
+                on_failure: crate::app::abort,
             },
             topic: Topic {
                 partitions,
@@ -122,6 +124,7 @@ fn limits(settings: &Settings) -> Result<Limits> {
         requests_per_second: settings.number("limits.requests_per_second")?,
         requests_burst: settings.number("limits.requests_burst")?,
         connections: settings.number("limits.connections")?,
+        drain: Duration::from_millis(settings.number("limits.drain_ms")?),
         shutdown: Duration::from_millis(settings.number("limits.shutdown_ms")?),
     })
 }
@@ -194,7 +197,10 @@ mod tests {
         );
         check("[log]\nformat = \"xml\"", "dvor.toml, line 2: log.format: \"xml\" is not auto, human or json");
         check("limits.body_bytes = -5", "dvor.toml, line 1: limits.body_bytes: -5 is out of range");
-        check("roles = [\"api\", \"rellay\"]", "dvor.toml, line 1: roles: there is no role \"rellay\"; did you mean \"relay\"?");
+        check(
+            "roles = [\"api\", \"rellay\"]",
+            "dvor.toml, line 1: roles: there is no role \"rellay\"; did you mean \"relay\"?",
+        );
         check(
             "allow_private_addresses = [\"10.0.0.0/40\"]",
             "dvor.toml, line 1: allow_private_addresses: \"10.0.0.0/40\" is not a network such as 10.1.0.0/16",

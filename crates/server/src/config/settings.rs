@@ -94,8 +94,8 @@ impl Settings {
         let name = format!("--{}", key.replace('_', "-"));
         let default = self.value(key)?.clone();
         let default = if key == "store" { Value::String(String::new()) } else { default };
-        let value =
-            value_of_text(&default, text).ok_or_else(|| anyhow!("{name}: {text:?} is not {}", describe(key, &default)))?;
+        let value = value_of_text(&default, text)
+            .ok_or_else(|| anyhow!("{name}: {text:?} is not {}", describe(key, &default)))?;
         self.set(key, value, Source::Flag { name })
     }
 
@@ -161,7 +161,10 @@ impl Settings {
 /// The known word most like this one, if any is like it at all.
 pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, at_least: f64) -> Option<&'a str> {
     let rated = known.into_iter().map(|candidate| (strsim::jaro_winkler(word, candidate), candidate));
-    rated.filter(|(rate, _)| *rate >= at_least).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, candidate)| candidate)
+    rated
+        .filter(|(rate, _)| *rate >= at_least)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
 }
 
 /// A URL without its password, for people and logs.
@@ -175,8 +178,12 @@ pub fn redact(text: &str) -> String {
         }
     }
     let Some((before, query)) = shown.split_once('?') else { return shown };
-    let parameters: Vec<_> = query.split('&').map(|parameter| match parameter.split_once('=') {
-        Some((name, _)) if ["password", "secret", "key", "token"].iter().any(|word| name.to_lowercase().contains(word)) => {
+    let parameters = query.split('&').map(|parameter| match parameter.split_once('=') {
+        Some((name, _))
+            if ["password", "secret", "key", "token"]
+                .iter()
+                .any(|word| name.to_lowercase().contains(word)) =>
+        {
             format!("{name}=***")
         }
         _ => parameter.to_owned(),
@@ -198,7 +205,9 @@ fn walk(prefix: &str, places: &DeTable<'_>, values: &toml::Table, found: &mut Ve
     for (name, place) in places {
         let key = format!("{prefix}{}", name.get_ref());
         match (place.get_ref(), values.get(name.get_ref().as_ref())) {
-            (DeValue::Table(inner), Some(Value::Table(table))) => walk(&format!("{key}."), inner, table, found),
+            (DeValue::Table(inner), Some(Value::Table(table))) => {
+                walk(&format!("{key}."), inner, table, found)
+            }
             (_, Some(value)) => found.push((key, value.clone(), name.span().start)),
             (_, None) => {}
         }
@@ -274,7 +283,10 @@ mod tests {
     #[test]
     fn wrong_types_and_broken_files_name_the_line() {
         assert_eq!(file("data = \"x\"\nhttp = 7080"), "d.toml, line 2: http must be a text, not integer");
-        assert_eq!(file("limits.connections = \"many\""), "d.toml, line 1: limits.connections must be a whole number, not string");
+        assert_eq!(
+            file("limits.connections = \"many\""),
+            "d.toml, line 1: limits.connections must be a whole number, not string"
+        );
         assert_eq!(file("store = [1]"), "d.toml, line 1: store must be a text or a list of texts, not array");
         assert!(file("a = \nb = 1").starts_with("d.toml, line 1: "), "{}", file("a = \nb = 1"));
     }
@@ -294,7 +306,10 @@ mod tests {
     fn secrets_are_not_shown() {
         let check = |text: &str, shown: &str| assert_eq!(redact(text), shown);
         check("postgres://dvor:s3cr@t@db/dvor", "postgres://dvor:***@db/dvor");
-        check("postgres://dvor@db/dvor?password=x&sslmode=require", "postgres://dvor@db/dvor?password=***&sslmode=require");
+        check(
+            "postgres://dvor@db/dvor?password=x&sslmode=require",
+            "postgres://dvor@db/dvor?password=***&sslmode=require",
+        );
         check("s3://bucket/p?secret_access_key=x&region=r", "s3://bucket/p?secret_access_key=***&region=r");
         check("embedded:/srv/a@b:c", "embedded:/srv/a@b:c");
     }

@@ -1,0 +1,15 @@
+//! What the command line and those who run an installation use. Every route needs the scope `admin`.
+
+mod tables;
+mod tokens;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::App;
+
+pub use tables::{Row, TableInfo};
+pub use tokens::CreatedToken;
+
+pub fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().merge(tokens::routes()).merge(tables::routes())
+}
