@@ -41,11 +41,15 @@ pub trait Engine: Send + Sync {
     /// Ends background work after everything handed over is durable.
     async fn close(&self) -> Result<()>;
 
-    /// Copies the whole store, as of one moment per shard at least, into a new folder while writes go on.
-    /// `None`: this engine has its own tools for that.
-    async fn backup(&self, _into: &std::path::Path) -> Option<Result<()>> {
+    /// All shards at one moment, where the engine can give that.
+    fn moment(&self) -> Option<Box<dyn Moment>> {
         None
     }
+}
+
+/// A view of all shards at one moment.
+pub trait Moment: Send + Sync {
+    fn reader(&self, shard: Shard) -> Box<dyn Reader>;
 }
 
 /// Reads within one shard, all at one moment.

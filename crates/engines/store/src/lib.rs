@@ -28,6 +28,7 @@
 //! simulation) stand beside it, and `fault` wraps any of them to break things from a seed.
 
 pub mod conformance;
+mod embedded;
 pub mod engine;
 mod error;
 mod fault;

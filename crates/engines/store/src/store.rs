@@ -1,5 +1,7 @@
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::embedded::Embedded;
 use crate::engine::{Engine, SharedEngine};
 use crate::key::Decode;
 use crate::table::{Value, decode_value};
@@ -15,11 +17,13 @@ pub struct Options {
     pub reserve_bytes: u64,
     /// Connections to each PostgreSQL server.
     pub connections: usize,
+    /// Called once, with the reason, when the embedded store must be reopened. Acknowledging has stopped by then.
+    pub on_failure: fn(&str),
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { cache_bytes: 256 << 20, reserve_bytes: 512 << 20, connections: 16 }
+        Self { cache_bytes: 256 << 20, reserve_bytes: 1 << 30, connections: 16, on_failure: |_| {} }
     }
 }
 
@@ -37,16 +41,26 @@ impl Store {
         let (schema, wakes) = (Arc::new(schema), Wakes::default());
         let first = urls.first().map_or("", String::as_str);
         let scheme = first.split_once(':').map_or("", |(scheme, _)| scheme);
-        let engine: SharedEngine = match scheme {
-            "memory" if urls.len() == 1 => Arc::new(memory::Memory::new(wakes.clone())),
-            _ => {
-                return Err(Error::new(
-                    Kind::Invalid,
-                    format!("a store is embedded:<dir>, postgres://… or memory:, not {first:?}"),
-                ));
-            }
-        };
-        let _ = options;
+        let engine: SharedEngine =
+            match scheme {
+                "embedded" if urls.len() == 1 => {
+                    let folder = PathBuf::from(&first["embedded:".len()..]);
+                    let (schema, wakes, options) = (schema.clone(), wakes.clone(), options.clone());
+                    // Reading the journal back takes a moment, and blocks.
+                    let open = move || Embedded::open(&folder, &schema, wakes, &options);
+                    let opened = tokio::task::spawn_blocking(open).await;
+                    Arc::new(opened.map_err(|error| {
+                        Error::with_source(Kind::Unavailable, "opening the store", error)
+                    })??)
+                }
+                "memory" if urls.len() == 1 => Arc::new(memory::Memory::new(wakes.clone())),
+                _ => {
+                    return Err(Error::new(
+                        Kind::Invalid,
+                        format!("a store is embedded:<dir>, postgres://… or memory:, not {first:?}"),
+                    ));
+                }
+            };
         Ok(Self { schema, engine, wakes })
     }
 

@@ -1,0 +1,296 @@
+//! The database as we hold it on disk.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use fjall::config::{BlockSizePolicy, PinningPolicy};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Slice};
+
+use crate::key::{ColumnType, KeyBytes};
+use crate::{Error, Kind, Options, Result, Schema, Shard, Space, TableId, TableSpec};
+
+/// Raised when this program could not read what an older one reads well. Opening a newer one is refused.
+const FORMAT: u32 = 1;
+/// Two bytes for the table, two for the shard.
+pub(super) const PREFIX_BYTES: usize = 4;
+/// The table number under which the engine keeps its own rows in the small keyspace.
+const OWN: [u8; 2] = [0, 0];
+pub(super) const SPACES: usize = 3;
+
+pub(super) struct Disk {
+    pub(super) db: Database,
+    keyspaces: [Keyspace; SPACES],
+    /// By [`TableId`]: the table's number in this database, and its keyspace.
+    tables: Vec<(u16, usize)>,
+    witness: Witness,
+    /// The number of the last commit found when opening.
+    pub(super) last_commit: u64,
+}
+
+/// One row as fjall takes it: keyspace, key, value (`None`: deleted).
+pub(super) type DiskRow = (usize, Slice, Option<Slice>);
+
+impl Disk {
+    pub(super) fn open(folder: &Path, schema: &Schema, options: &Options) -> Result<Self> {
+        let failed = |error: io::Error| {
+            Error::with_source(
+                Kind::Unavailable,
+                format!("the folder {} cannot be used", folder.display()),
+                error,
+            )
+        };
+        fs::create_dir_all(folder).map_err(failed)?;
+        check_format(folder)?;
+        let db = Database::builder(folder.join("db"))
+            .worker_threads(4)
+            .max_journaling_size(256 << 20)
+            .cache_size(options.cache_bytes)
+            .open()
+            .map_err(|error| opening(folder, error))?;
+        let keyspaces = ["small", "large", "queue"]
+            .map(|name| db.keyspace(name, || keyspace_options(name)).map_err(|error| opening(folder, error)));
+        let [small, large, queue] = keyspaces;
+        let keyspaces = [small?, large?, queue?];
+        let tables = number_tables(&db, &keyspaces[0], schema)?;
+        let last_commit = read_own_number(&keyspaces[0], "commit")?;
+        let witness = Witness::open(&folder.join("witness")).map_err(failed)?;
+        if witness.last > last_commit {
+            return Err(Error::corrupt(format!(
+                "the store in {} ends at commit {last_commit}, but commit {} was acknowledged: its journal is damaged; \
+                 restore a backup, or remove the file `witness` there to go on without what is lost",
+                folder.display(),
+                witness.last
+            )));
+        }
+        Ok(Self { db, keyspaces, tables, witness, last_commit })
+    }
+
+    pub(super) fn keyspace(&self, table: TableId) -> &Keyspace {
+        &self.keyspaces[self.tables[usize::from(table.0)].1]
+    }
+
+    pub(super) fn keyspaces(&self) -> &[Keyspace; SPACES] {
+        &self.keyspaces
+    }
+
+    pub(super) fn full_key(&self, table: TableId, shard: Shard, key: &[u8]) -> Vec<u8> {
+        let number = self.tables[usize::from(table.0)].0;
+        let mut full = Vec::with_capacity(PREFIX_BYTES + key.len());
+        full.extend_from_slice(&number.to_be_bytes());
+        full.extend_from_slice(&shard.number().to_be_bytes());
+        full.extend_from_slice(key);
+        full
+    }
+
+    /// The first key behind all of a table's keys in a shard.
+    pub(super) fn behind(&self, table: TableId, shard: Shard) -> Vec<u8> {
+        let number = self.tables[usize::from(table.0)].0;
+        (((u32::from(number) << 16) | u32::from(shard.number())) + 1).to_be_bytes().to_vec()
+    }
+
+    pub(super) fn row(&self, table: TableId, shard: Shard, key: &KeyBytes, value: Option<&Bytes>) -> DiskRow {
+        let space = self.tables[usize::from(table.0)].1;
+        let key = Slice::from(self.full_key(table, shard, key.as_slice()));
+        (space, key, value.map(|value| Slice::from(&value[..])))
+    }
+
+    /// Writes one batch durably, under its commit number. Returns the bytes written to each keyspace.
+    pub(super) fn write(
+        &self,
+        commit: u64,
+        rows: impl Iterator<Item = DiskRow>,
+    ) -> Result<[u64; SPACES], fjall::Error> {
+        let mut batch = self.db.batch().durability(Some(PersistMode::SyncData));
+        let mut bytes = [0; SPACES];
+        let number = (0, own_key("commit"), Some(Slice::from(&commit.to_be_bytes()[..])));
+        for (space, key, value) in rows.chain(std::iter::once(number)) {
+            bytes[space] += (key.len() + value.as_ref().map_or(0, |value| value.len()) + ROW_OVERHEAD) as u64;
+            match value {
+                Some(value) => batch.insert(&self.keyspaces[space], key, value),
+                None => batch.remove(&self.keyspaces[space], key),
+            }
+        }
+        batch.commit()?;
+        self.witness.note(commit)?;
+        Ok(bytes)
+    }
+
+    /// A tiny insert into each keyspace, because one that is drained pins the journals (fjall#288); the commit number
+    /// does it for the small one.
+    pub(super) fn keep_alive_rows() -> Vec<DiskRow> {
+        (1..SPACES).map(|space| (space, own_key("alive"), Some(Slice::from(&[1_u8][..])))).collect()
+    }
+}
+
+/// What a row costs in a memtable besides its bytes, roughly.
+const ROW_OVERHEAD: usize = 64;
+
+/// The number of the last acknowledged commit, outside the database: written after the fsync and before the answer, so
+/// a database that opens shorter than this has lost something and must not pass for whole.
+struct Witness {
+    file: fs::File,
+    last: u64,
+}
+
+impl Witness {
+    fn open(path: &PathBuf) -> io::Result<Self> {
+        let file = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut bytes = [0; 16];
+        let last = match file.read_at(&mut bytes, 0)? {
+            0 => 0,
+            _ => Self::decode(bytes).unwrap_or_else(|| {
+                tracing::warn!(path = %path.display(), "the witness file cannot be read and is begun anew");
+                0
+            }),
+        };
+        Ok(Self { file, last })
+    }
+
+    fn note(&self, commit: u64) -> Result<(), fjall::Error> {
+        let number = commit.to_be_bytes();
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&number);
+        bytes[8..].copy_from_slice(&blake3::hash(&number).as_bytes()[..8]);
+        self.file.write_all_at(&bytes, 0).map_err(fjall::Error::Io)
+    }
+
+    fn decode(bytes: [u8; 16]) -> Option<u64> {
+        let (number, check) = bytes.split_first_chunk::<8>()?;
+        (blake3::hash(number).as_bytes()[..8] == *check).then(|| u64::from_be_bytes(*number))
+    }
+}
+
+fn keyspace_options(name: &str) -> KeyspaceCreateOptions {
+    // The committer rotates by itself: over a limit of its own every commit would flood fjall's bounded worker
+    // channel, which can deadlock it (fjall#257).
+    let options = KeyspaceCreateOptions::default().max_memtable_size(u64::MAX);
+    match name {
+        "large" => options.with_kv_separation(Some(KvSeparationOptions::default())),
+        _ => options
+            .data_block_size_policy(BlockSizePolicy::all(4 << 10))
+            .filter_block_pinning_policy(PinningPolicy::all(true)),
+    }
+}
+
+/// The file `format` says which version made the store, before anything of it is opened.
+fn check_format(folder: &Path) -> Result<()> {
+    let path = folder.join("format");
+    let unusable = |error: io::Error| {
+        Error::with_source(Kind::Unavailable, format!("{} cannot be used", path.display()), error)
+    };
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            match text.trim().strip_prefix("dvor store ").and_then(|number| number.parse::<u32>().ok()) {
+                Some(number) if number <= FORMAT => Ok(()),
+                Some(number) => Err(Error::new(
+                    Kind::Incompatible,
+                    format!(
+                        "the store in {} was made by a newer version of dvor (format {number}; this one knows {FORMAT})",
+                        folder.display()
+                    ),
+                )),
+                None => Err(Error::corrupt(format!("{} does not say a format", path.display()))),
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::write(&path, format!("dvor store {FORMAT}\n")).map_err(unusable)
+        }
+        Err(error) => Err(unusable(error)),
+    }
+}
+
+/// Gives each table its number in this database, for ever.
+fn number_tables(db: &Database, own: &Keyspace, schema: &Schema) -> Result<Vec<(u16, usize)>> {
+    let failed = |error| Error::with_source(Kind::Unavailable, "the table list cannot be used", error);
+    let mut next = 1 + u16::try_from(own.prefix(own_key("table ")).count())
+        .map_err(|_| Error::corrupt("there are more than 65,535 tables"))?;
+    let mut batch = db.batch().durability(Some(PersistMode::SyncData));
+    let mut tables = Vec::with_capacity(schema.len());
+    for (_, table) in schema.tables() {
+        let key = own_key(&format!("table {}", table.full_name()));
+        let columns = signature(table);
+        let number = match own.get(&key).map_err(failed)? {
+            Some(value) => {
+                let (number, stored) =
+                    value.split_at_checked(2).ok_or_else(|| Error::corrupt("a table's entry"))?;
+                if stored != columns.as_bytes() {
+                    let stored = String::from_utf8_lossy(stored);
+                    let name = table.full_name();
+                    return Err(Error::new(
+                        Kind::Incompatible,
+                        format!("table {name} is stored with columns {stored}, this version has {columns}"),
+                    ));
+                }
+                u16::from_be_bytes([number[0], number[1]])
+            }
+            None => {
+                let mut value = next.to_be_bytes().to_vec();
+                value.extend_from_slice(columns.as_bytes());
+                batch.insert(own, key, value);
+                next += 1;
+                next - 1
+            }
+        };
+        tables.push((number, space_index(table.space)));
+    }
+    batch.commit().map_err(failed)?;
+    Ok(tables)
+}
+
+/// A table's columns and keyspace as text: what must not change under stored rows.
+fn signature(table: &TableSpec) -> String {
+    let types: Vec<_> = table
+        .types
+        .iter()
+        .map(|column| match column {
+            ColumnType::Str => "str",
+            ColumnType::I64 => "i64",
+            ColumnType::U32 => "u32",
+            ColumnType::Bytes => "bytes",
+            ColumnType::Time => "time",
+        })
+        .collect();
+    format!("{} in {}", types.join(","), ["small", "large", "queue"][space_index(table.space)])
+}
+
+fn space_index(space: Space) -> usize {
+    match space {
+        Space::Small => 0,
+        Space::Large => 1,
+        Space::Queue => 2,
+    }
+}
+
+fn own_key(name: &str) -> Slice {
+    let mut key = OWN.to_vec();
+    key.extend_from_slice(name.as_bytes());
+    Slice::from(key)
+}
+
+fn read_own_number(own: &Keyspace, name: &str) -> Result<u64> {
+    let value = own
+        .get(own_key(name))
+        .map_err(|error| Error::with_source(Kind::Unavailable, "the store cannot be read", error))?;
+    let Some(value) = value else { return Ok(0) };
+    let bytes = value[..].try_into().map_err(|_| Error::corrupt("the commit number cannot be read"))?;
+    Ok(u64::from_be_bytes(bytes))
+}
+
+fn opening(folder: &Path, error: fjall::Error) -> Error {
+    let folder = folder.display();
+    match error {
+        fjall::Error::Locked => {
+            Error::new(Kind::Locked, format!("the data folder {folder} is in use by another process"))
+        }
+        fjall::Error::InvalidVersion(_) => Error::new(
+            Kind::Incompatible,
+            format!("the store in {folder} was written by another version of the database engine"),
+        ),
+        other => {
+            Error::with_source(Kind::Unavailable, format!("the store in {folder} cannot be opened"), other)
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A shard's lane: one body at a time, on top of what the bodies before it wrote.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+use super::blocking;
+use super::committer::{Committer, Job, answered};
+use super::disk::{Disk, DiskRow};
+use super::guard::Health;
+use crate::engine::{RawRow, Reader, Session, Writes};
+use crate::key::KeyBytes;
+use crate::overlay::{Changes, Rows};
+use crate::{Error, Range, Result, Shard, TableId};
+
+/// How far a lane's bodies may run ahead of the disk.
+const MOST_PENDING: usize = 64;
+const MOST_PENDING_BYTES: usize = 8 << 20;
+
+pub(super) struct Lane {
+    turn: Arc<Semaphore>,
+    pending: Mutex<VecDeque<Arc<Pending>>>,
+    /// The number of the lane's last durable transaction; `notify` tells of its growth.
+    durable: AtomicU64,
+    notify: Notify,
+}
+
+/// A transaction handed over and not yet known to be durable.
+pub(super) struct Pending {
+    number: u64,
+    bytes: usize,
+    rows: Rows,
+}
+
+impl Lane {
+    pub(super) fn new() -> Self {
+        Self {
+            turn: Arc::new(Semaphore::new(1)),
+            pending: Mutex::default(),
+            durable: AtomicU64::new(0),
+            notify: Notify::new(),
+        }
+    }
+
+    fn pending(&self) -> MutexGuard<'_, VecDeque<Arc<Pending>>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The committer says: everything up to this transaction is durable.
+    pub(super) fn acknowledge(&self, number: u64) {
+        {
+            let mut pending = self.pending();
+            while pending.front().is_some_and(|first| first.number <= number) {
+                pending.pop_front();
+            }
+        }
+        self.durable.store(number, Ordering::Release);
+        self.notify.notify_waiters();
+    }
+
+    /// Wakes everybody, to see that the store has failed.
+    pub(super) fn give_up(&self) {
+        self.notify.notify_waiters();
+    }
+
+    /// Waits until `ready` holds, looking again at each acknowledgement.
+    async fn wait(&self, health: &Health, ready: impl Fn(&Self) -> bool) -> Result<()> {
+        loop {
+            let notified = self.notify.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            if ready(self) {
+                return Ok(());
+            }
+            health.check()?;
+            notified.await;
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        let pending = self.pending();
+        pending.len() < MOST_PENDING
+            && pending.iter().map(|one| one.bytes).sum::<usize>() < MOST_PENDING_BYTES
+    }
+}
+
+pub(super) async fn begin(
+    lane: &Arc<Lane>,
+    shard: Shard,
+    disk: &Arc<Disk>,
+    committer: &Committer,
+    health: &Arc<Health>,
+) -> Result<LaneSession> {
+    let turn =
+        lane.turn.clone().acquire_owned().await.map_err(|_| Error::unavailable("the store is closed"))?;
+    lane.wait(health, Lane::has_room).await?;
+    // The pending writes are taken before the snapshot: what becomes durable in between is seen twice, never not at
+    // all; and nobody else adds to this lane while we hold its turn.
+    let chain: Vec<_> = lane.pending().iter().cloned().collect();
+    Ok(LaneSession {
+        shard,
+        lane: lane.clone(),
+        chain,
+        snapshot: OnceLock::new(),
+        disk: disk.clone(),
+        committer: committer.clone(),
+        health: health.clone(),
+        turn,
+    })
+}
+
+pub(super) struct LaneSession {
+    shard: Shard,
+    lane: Arc<Lane>,
+    chain: Vec<Arc<Pending>>,
+    snapshot: OnceLock<fjall::Snapshot>,
+    disk: Arc<Disk>,
+    committer: Committer,
+    health: Arc<Health>,
+    turn: OwnedSemaphorePermit,
+}
+
+impl LaneSession {
+    fn snapshot(&self) -> &fjall::Snapshot {
+        self.snapshot.get_or_init(|| self.disk.db.snapshot())
+    }
+
+    fn pending_value(&self, row: &(TableId, KeyBytes)) -> Option<Option<Bytes>> {
+        self.chain.iter().rev().find_map(|pending| pending.rows.get(row).cloned())
+    }
+
+    fn disk_rows(&self, rows: &Rows) -> Vec<DiskRow> {
+        let row = |((table, key), value): (&(TableId, KeyBytes), &Option<Bytes>)| {
+            self.disk.row(*table, self.shard, key, value.as_ref())
+        };
+        rows.iter().map(row).collect()
+    }
+}
+
+#[async_trait]
+impl Reader for LaneSession {
+    async fn get_many(&self, table: TableId, keys: &[KeyBytes]) -> Result<Vec<Option<Bytes>>> {
+        blocking(|| {
+            let get = |key: &KeyBytes| match self.pending_value(&(table, key.clone())) {
+                Some(value) => Ok(value),
+                None => self.disk.get(self.snapshot(), table, self.shard, key),
+            };
+            keys.iter().map(get).collect()
+        })
+    }
+
+    async fn scan(&self, table: TableId, range: &Range) -> Result<Vec<RawRow>> {
+        let mut changes = Changes::default();
+        for pending in &self.chain {
+            changes.add(&pending.rows, table, range);
+        }
+        let wider = Range { limit: changes.base_limit(range.limit), ..range.clone() };
+        let base = blocking(|| self.disk.scan(self.snapshot(), table, self.shard, &wider))?;
+        Ok(changes.over(base, range))
+    }
+}
+
+#[async_trait]
+impl Session for LaneSession {
+    async fn commit(self: Box<Self>, writes: Writes) -> Result<()> {
+        if writes.rows.is_empty() {
+            // What the body saw must be durable before anybody hears of it; the lane need not wait for that.
+            let Self { shard, lane, chain, committer, health, turn, .. } = *self;
+            drop(turn);
+            if let Some(last) = chain.last() {
+                lane.wait(&health, |lane| lane.durable.load(Ordering::Acquire) >= last.number).await?;
+            }
+            committer.wake(shard, &writes.wakes);
+            return Ok(());
+        }
+        self.health.check_room()?;
+        let rows = self.disk_rows(&writes.rows);
+        let room = self.committer.room(writes.bytes).await?;
+        let Self { shard, lane, chain, committer, turn, .. } = *self;
+        // From here to the hand-over there is no await: it happens whole, or not at all.
+        let number = lane.durable.load(Ordering::Acquire).max(chain.last().map_or(0, |last| last.number)) + 1;
+        lane.pending().push_back(Arc::new(Pending { number, bytes: writes.bytes, rows: writes.rows }));
+        let (job, answer) = Job::of_lane(shard, lane, number, rows, writes.wakes, room);
+        committer.hand_over(job)?;
+        drop(turn);
+        answered(answer).await
+    }
+}

@@ -1,0 +1,111 @@
+//! What only the embedded engine promises: life after reopening, and clear words when it cannot open.
+
+use store::{Error, Kind, Options, Range, Read as _, Shard, Space, Store, Table};
+
+use super::{conform, options, schema};
+
+const PAIRS: Table<(String, i64), i64> =
+    Table::new("conformance", "pairs", &["name", "number"], Space::Small);
+
+async fn open(folder: &std::path::Path, options: &Options) -> Result<Store, Error> {
+    Store::open(&[format!("embedded:{}", folder.display())], schema(), options).await
+}
+
+async fn put(store: &Store, number: i64) -> Result<(), Error> {
+    store.transact(Shard::of("x"), async |tx| tx.put(&PAIRS, ("x", number), &number)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conforms() {
+    let folder = tempfile::tempdir().unwrap();
+    conform(&open(folder.path(), &options()).await.unwrap()).await;
+}
+
+#[tokio::test]
+async fn conforms_on_a_single_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    conform(&open(folder.path(), &options()).await.unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_are_there_after_reopening_and_the_folder_is_locked_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), &options()).await.unwrap();
+    put(&store, 1).await.unwrap();
+    let error = open(folder.path(), &options()).await.err().unwrap();
+    assert_eq!(error.kind(), Kind::Locked);
+    assert!(error.to_string().contains("in use by another process"), "{error}");
+    store.engine().close().await.unwrap();
+    assert!(put(&store, 2).await.is_err());
+    drop(store);
+    let store = open(folder.path(), &options()).await.unwrap();
+    put(&store, 3).await.unwrap();
+    let rows = store.snapshot(Shard::of("x")).await.unwrap().scan(&PAIRS, Range::all(9)).await.unwrap();
+    assert_eq!(rows.into_iter().map(|(_, value)| value).collect::<Vec<_>>(), [1, 3]);
+}
+
+#[tokio::test]
+async fn a_newer_format_or_other_columns_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("format"), "dvor store 99\n").unwrap();
+    let error = open(folder.path(), &options()).await.err().unwrap();
+    assert_eq!(error.kind(), Kind::Incompatible);
+    assert!(error.to_string().contains("newer version"), "{error}");
+    std::fs::remove_file(folder.path().join("format")).unwrap();
+    drop(open(folder.path(), &options()).await.unwrap());
+
+    const OTHER: Table<(String, String), i64> = Table::new("conformance", "pairs", &["a", "b"], Space::Small);
+    let url = format!("embedded:{}", folder.path().display());
+    let error = Store::open(&[url], store::Schema::new([OTHER.spec()]), &options()).await.err().unwrap();
+    assert_eq!(error.kind(), Kind::Incompatible);
+    assert!(error.to_string().contains("conformance.pairs"), "{error}");
+}
+
+#[tokio::test]
+async fn a_store_shorter_than_its_witness_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), &options()).await.unwrap();
+    put(&store, 1).await.unwrap();
+    store.engine().close().await.unwrap();
+    drop(store);
+    // The database of an earlier moment under the witness of a later one.
+    let earlier = tempfile::tempdir().unwrap();
+    copy_folder(folder.path(), earlier.path());
+    let store = open(folder.path(), &options()).await.unwrap();
+    put(&store, 2).await.unwrap();
+    store.engine().close().await.unwrap();
+    drop(store);
+    std::fs::copy(folder.path().join("witness"), earlier.path().join("witness")).unwrap();
+    let error = open(earlier.path(), &options()).await.err().unwrap();
+    assert_eq!(error.kind(), Kind::Corrupt);
+    assert!(error.to_string().contains("was acknowledged"), "{error}");
+}
+
+#[tokio::test]
+async fn writes_stop_before_the_disk_is_full_and_reads_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), &options()).await.unwrap();
+    put(&store, 1).await.unwrap();
+    store.engine().close().await.unwrap();
+    drop(store);
+    let store = open(folder.path(), &Options { reserve_bytes: u64::MAX, ..options() }).await.unwrap();
+    let error = put(&store, 2).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Full);
+    assert!(!error.may_have_happened());
+    assert!(store.engine().health().await.is_err());
+    let found = store.snapshot(Shard::of("x")).await.unwrap().get(&PAIRS, ("x", 1_i64)).await.unwrap();
+    assert_eq!(found, Some(1));
+}
+
+fn copy_folder(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
