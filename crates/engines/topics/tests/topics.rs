@@ -1,0 +1,3 @@
+//! All tests of the crate that need more than one file of it, in one binary.
+
+mod flow;
