@@ -10,6 +10,7 @@ mod app;
 mod cli;
 mod config;
 mod data;
+mod demo;
 mod grpc;
 mod http;
 mod problem;

@@ -267,6 +267,49 @@ impl From<store::Error> for Problem {
     }
 }
 
+impl From<topics::Error> for Problem {
+    fn from(error: topics::Error) -> Self {
+        use topics::Kind;
+        let code = match error.kind() {
+            Kind::Unknown => Code::OutcomeUnknown,
+            Kind::Invalid => Code::Invalid,
+            Kind::UnknownTopic => Code::NotFound,
+            Kind::NotAssigned => Code::Conflict,
+            Kind::Full => Code::StorageFull,
+            Kind::Corrupt | Kind::Incompatible => Code::Internal,
+            Kind::Unavailable | Kind::Denied => Code::Unavailable,
+        };
+        Self::of_engine(code, &error)
+    }
+}
+
+impl From<files::Error> for Problem {
+    fn from(error: files::Error) -> Self {
+        use files::Kind;
+        let code = match error.kind() {
+            Kind::Unknown => Code::OutcomeUnknown,
+            Kind::NotFound => Code::NotFound,
+            Kind::TooLarge => Code::TooLarge,
+            Kind::Incomplete => Code::BadRequest,
+            Kind::Invalid => Code::Invalid,
+            Kind::Full => Code::StorageFull,
+            Kind::Corrupt => Code::Internal,
+            Kind::Unavailable | Kind::Denied => Code::Unavailable,
+        };
+        Self::of_engine(code, &error)
+    }
+}
+
+impl From<cluster::Error> for Problem {
+    fn from(error: cluster::Error) -> Self {
+        match error {
+            cluster::Error::Store(error) => error.into(),
+            error if error.is_fenced() => Self::of_engine(Code::Conflict, &error),
+            error => Self::of_engine(Code::Unavailable, &error),
+        }
+    }
+}
+
 impl Problem {
     /// An engine's error. What is wrong inside is for the log; the client learns what it can do.
     fn of_engine(code: Code, error: &dyn std::fmt::Display) -> Self {

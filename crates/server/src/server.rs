@@ -9,7 +9,7 @@ use kit::{Shutdown, Tasks};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::access::LocalKey;
-use crate::app::App;
+use crate::app::{App, Part};
 use crate::cli::exit::{self, Failure};
 use crate::config::Config;
 use crate::data::{self, Lock, Running};
@@ -48,7 +48,7 @@ impl Server {
             started_at: app.clock.now(),
         };
         let tasks = Tasks::default();
-        roles::start(&app, http, grpc, &tasks).await?;
+        roles::start(&app, http, grpc, &tasks)?;
         tasks.spawn("metrics upkeep", upkeep(app.clone(), tasks.shutdown().clone()));
         app.local_key.write(&app.config.data)?;
         running.write(&app.config.data)?;
@@ -102,7 +102,7 @@ async fn wind_down(app: &App, tasks: &Tasks) -> Result<()> {
 
 async fn open(config: Config) -> Result<App> {
     let folder = config.data.clone();
-    let opened = App::open(config, telemetry::metrics()?, Shutdown::new()).await;
+    let opened = App::open(config, telemetry::metrics()?, Part::Member).await;
     opened.map_err(|error| match error.downcast_ref::<store::Error>().map(store::Error::kind) {
         Some(store::Kind::Locked) => data::in_use(&folder),
         _ => error,

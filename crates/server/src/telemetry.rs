@@ -14,6 +14,9 @@ use tracing_subscriber::{EnvFilter, Layer as _};
 
 use crate::config::{Log, LogFormat, Otel};
 
+/// Libraries that talk to themselves; the configured level can name them again.
+const QUIET: &str = "fjall=warn,lsm_tree=warn,h2=warn,hyper=warn,rdkafka=warn,tokio_postgres=warn";
+
 /// Ends with the process: what was not exported yet goes out then.
 pub struct Telemetry {
     tracer: Option<SdkTracerProvider>,
@@ -27,7 +30,7 @@ impl Telemetry {
             LogFormat::Human => false,
             LogFormat::Json => true,
         };
-        let filter = || EnvFilter::new(&log.level);
+        let filter = || EnvFilter::new(format!("{QUIET},{}", log.level));
         let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         let lines = if json {
             lines.json().flatten_event(true).with_current_span(true).with_span_list(false).boxed()

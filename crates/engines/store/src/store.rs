@@ -5,8 +5,13 @@ use crate::embedded::Embedded;
 use crate::engine::{Engine, SharedEngine};
 use crate::key::{Decode, Encode};
 use crate::table::{Value, decode_value};
+<<<<<<< HEAD
 use crate::tx::{check_range, encode_key};
 use crate::{Error, Kind, Range, Result, Schema, Shard, Snapshot, Table, Tx, Wakes, memory};
+=======
+use crate::tx::check_range;
+use crate::{Error, Kind, Range, Result, Schema, Shard, Snapshot, Table, Tx, Wakes, copy, memory};
+>>>>>>> main
 
 /// Settings that all engines share; each takes what concerns it.
 #[derive(Clone, Debug)]
@@ -61,7 +66,9 @@ impl Store {
                     ));
                 }
             };
-        Ok(Self { schema, engine, wakes })
+        let store = Self { schema, engine, wakes };
+        copy::check_finished(&store).await?;
+        Ok(store)
     }
 
     /// A store in memory, for simulation and for unit tests of flows.

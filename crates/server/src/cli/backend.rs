@@ -5,7 +5,6 @@ use anyhow::{Context as _, Result};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode, header};
-use kit::Shutdown;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tower::ServiceExt as _;
@@ -13,7 +12,7 @@ use tower::ServiceExt as _;
 use super::Common;
 use super::exit::{self, Failure};
 use crate::access::{Access, Door, LocalKey};
-use crate::app::App;
+use crate::app::{App, Part};
 use crate::config::Config;
 use crate::data::{self, Running};
 use crate::problem::ProblemBody;
@@ -55,7 +54,7 @@ impl Backend {
     async fn here(config: Config) -> Result<Self> {
         data::make(&config.data)?;
         let folder = config.data.clone();
-        let opened = App::open(config, telemetry::metrics()?, Shutdown::new()).await;
+        let opened = App::open(config, telemetry::metrics()?, Part::Onlooker).await;
         let app =
             opened.map_err(|error| match error.downcast_ref::<store::Error>().map(store::Error::kind) {
                 Some(store::Kind::Locked) => {
@@ -83,6 +82,10 @@ impl Backend {
 
     pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
         self.call(Method::POST, path, Some(serde_json::to_vec(body)?)).await
+    }
+
+    pub async fn put<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+        self.call(Method::PUT, path, None).await
     }
 
     pub async fn delete<T: DeserializeOwned>(&self, path: &str) -> Result<T> {

@@ -2,12 +2,15 @@
 //! the same routes in this process ([`backend::Backend`]).
 
 mod backend;
+mod cluster;
 mod completions;
 mod config;
+mod demo;
 pub mod exit;
 mod serve;
 mod table;
 mod token;
+mod topic;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -51,7 +54,7 @@ pub struct Common {
     /// Where topics live: embedded or kafka://HOST:PORT
     #[arg(long, value_name = "URL", global = true)]
     pub topics: Option<String>,
-    /// Where blobs live: local, local:DIR or s3://BUCKET/PREFIX
+    /// Where blobs live: file, file:DIR or s3://BUCKET/PREFIX
     #[arg(long, value_name = "URL", global = true)]
     pub files: Option<String>,
     /// Call this server instead of the one of the data folder (its access token: DVOR_TOKEN)
@@ -65,12 +68,17 @@ pub struct Common {
 #[derive(Subcommand)]
 enum Command {
     Serve(serve::Serve),
+    Demo(demo::Demo),
     #[command(subcommand)]
     Config(config::ConfigCommand),
     #[command(subcommand)]
     Token(token::TokenCommand),
     #[command(subcommand)]
     Table(table::TableCommand),
+    #[command(subcommand)]
+    Topic(topic::TopicCommand),
+    #[command(subcommand)]
+    Cluster(cluster::ClusterCommand),
     Completions(completions::Completions),
 }
 
@@ -104,6 +112,9 @@ impl Command {
     async fn run(self, common: &Common) -> Result<()> {
         match self {
             Self::Serve(serve) => serve.run(common).await,
+            Self::Demo(demo) => demo.run(common).await,
+            Self::Topic(topic) => topic.run(common).await,
+            Self::Cluster(cluster) => cluster.run(common).await,
             Self::Config(config) => config.run(common),
             Self::Token(token) => token.run(common).await,
             Self::Table(table) => table.run(common).await,

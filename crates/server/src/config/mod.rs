@@ -33,6 +33,8 @@ pub struct Config {
     pub limits: Limits,
     pub store_options: store::Options,
     pub topic: Topic,
+    /// Not a setting: `dvor demo` serves its sample sellers.
+    pub demo: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -64,6 +66,8 @@ pub struct Topic {
     pub partitions: u32,
     pub retention: Duration,
     pub retention_bytes: u64,
+    /// 0: as the broker has it.
+    pub replication: u32,
 }
 
 impl Config {
@@ -71,7 +75,7 @@ impl Config {
         let data = data_folder(&settings.text("data")?)?;
         let store = store_urls(settings, &data)?;
         let roles: Roles = settings.read("roles", |names: Vec<String>| Roles::parse(&names))?;
-        if store.iter().any(|url| url.starts_with("embedded:")) && !roles.is_all() {
+        if is_embedded(&store) && !roles.is_all() {
             bail!(
                 "the embedded store serves one process, which must run all roles: leave out --roles, or use a \
                  PostgreSQL store (--store postgres://…) to run roles in processes of their own"
@@ -85,7 +89,7 @@ impl Config {
             bail!("{}: a topic has 1 to {} partitions", settings.place("topic.partitions"), store::SHARDS);
         }
         Ok(Self {
-            topics: settings.text("topics")?,
+            topics: topics_url(settings.text("topics")?),
             files: files_url(&settings.text("files")?, &data),
             http: settings.read("http", |text: String| text.parse())?,
             grpc: settings.read("grpc", |text: String| text.parse())?,
@@ -109,12 +113,25 @@ impl Config {
                 partitions,
                 retention: Duration::from_hours(settings.number("topic.retention_hours")?),
                 retention_bytes: settings.number("topic.retention_bytes")?,
+                replication: settings.number("topic.replication")?,
             },
+            demo: false,
             roles,
             data,
             store,
         })
     }
+}
+
+impl Config {
+    /// Whether this process is the only one on its store.
+    pub fn store_is_embedded(&self) -> bool {
+        is_embedded(&self.store)
+    }
+}
+
+fn is_embedded(urls: &[String]) -> bool {
+    urls.iter().any(|url| url.starts_with("embedded:") || url.starts_with("memory:"))
 }
 
 fn limits(settings: &Settings) -> Result<Limits> {
@@ -158,9 +175,13 @@ fn store_urls(settings: &Settings, data: &std::path::Path) -> Result<Vec<String>
     Ok(urls.into_iter().map(embedded).collect())
 }
 
+fn topics_url(configured: String) -> String {
+    if configured == "embedded" { "embedded:".to_owned() } else { configured }
+}
+
 fn files_url(configured: &str, data: &std::path::Path) -> String {
     match configured {
-        "local" | "local:" => format!("local:{}", data.join("files").display()),
+        "file" | "file:" => format!("file:{}", data.join("files").display()),
         _ => configured.to_owned(),
     }
 }

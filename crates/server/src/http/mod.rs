@@ -7,6 +7,7 @@ mod index;
 mod listen;
 mod paging;
 mod request_id;
+mod topics;
 
 use std::sync::Arc;
 
@@ -19,14 +20,18 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-pub use admin::{CreatedToken, Row, TableInfo};
+pub use admin::{CreatedToken, MemberItem, Row, TableInfo};
 pub use frame::frame;
 pub use listen::{bind, serve};
 pub use paging::Page;
+pub use topics::{Encoding, GroupItem, NewRecord, Publish, Published, RecordItem, Rewind, RewindTo, TopicItem};
 
 use crate::access::{Door, guard_http};
 use crate::app::App;
+use crate::config::Config;
+use crate::demo;
 use crate::problem::{Code, Problem, ProblemBody};
+use crate::roles::Role;
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -35,26 +40,24 @@ use crate::problem::{Code, Problem, ProblemBody};
     tags(
         (name = "running", description = "For those who run it"),
         (name = "topics", description = "Topics, for those without Kafka"),
+        (name = "demo", description = "The sample sellers of `dvor demo`"),
         (name = "admin", description = "What the command line uses; needs the scope admin"),
     )
 )]
 struct Contract;
 
-/// All routes, with the description of them.
-fn routes() -> (Router<App>, OpenApi) {
-    OpenApiRouter::with_openapi(Contract::openapi())
+/// The routes of a process, with the description of them.
+fn routes(config: &Config) -> (Router<App>, OpenApi) {
+    let always = OpenApiRouter::with_openapi(Contract::openapi())
         .merge(health::routes())
-        .nest("/v1/admin", admin::routes())
-        .split_for_parts()
-}
-
-/// The description of all routes, as `/openapi.json` gives it.
-pub fn openapi() -> OpenApi {
-    routes().1
+        .nest("/v1/admin", admin::routes());
+    let routes = if config.roles.has(Role::Api) { always.merge(topics::routes()) } else { always };
+    let routes = if config.demo { routes.merge(demo::routes()) } else { routes };
+    routes.split_for_parts()
 }
 
 pub fn router(door: Door) -> Router {
-    let (routes, api) = routes();
+    let (routes, api) = routes(&door.app.config);
     let description: Arc<str> = api.to_pretty_json().unwrap_or_default().into();
     let serve_description = move || {
         let text = description.to_string();

@@ -2,6 +2,7 @@
 //! [`Role`] and a line in [`start`].
 
 pub mod api;
+mod relay;
 
 use std::fmt;
 
@@ -31,7 +32,11 @@ impl Role {
 }
 
 /// Starts the work of all roles of this process.
-pub async fn start(app: &App, http: api::Taken, grpc: api::Taken, tasks: &Tasks) -> Result<()> {
+pub fn start(app: &App, http: api::Taken, grpc: api::Taken, tasks: &Tasks) -> Result<()> {
+    if app.config.roles.has(Role::Relay) {
+        relay::start(app, tasks);
+    }
+    // The ports come last: whoever finds them open finds everything behind them.
     api::start(app, http, grpc, tasks)
 }
 
