@@ -69,7 +69,8 @@ impl App {
             }
             Part::Onlooker => None,
         };
-        let topics = Topics::open(&config.topics, store.clone(), Tokens::all(), topic_options(&config, &clock));
+        let topics =
+            Topics::open(&config.topics, store.clone(), Tokens::all(), topic_options(&config, &clock));
         let mut file_options = files::Options::new(config.data.join("incoming"));
         file_options.clock = clock.clone();
         Ok(Self(Arc::new(Parts {

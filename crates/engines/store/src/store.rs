@@ -5,13 +5,8 @@ use crate::embedded::Embedded;
 use crate::engine::{Engine, SharedEngine};
 use crate::key::{Decode, Encode};
 use crate::table::{Value, decode_value};
-<<<<<<< HEAD
 use crate::tx::{check_range, encode_key};
-use crate::{Error, Kind, Range, Result, Schema, Shard, Snapshot, Table, Tx, Wakes, memory};
-=======
-use crate::tx::check_range;
 use crate::{Error, Kind, Range, Result, Schema, Shard, Snapshot, Table, Tx, Wakes, copy, memory};
->>>>>>> main
 
 /// Settings that all engines share; each takes what concerns it.
 #[derive(Clone, Debug)]

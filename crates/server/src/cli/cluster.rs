@@ -25,7 +25,13 @@ impl ClusterCommand {
         }
         let row = |member: &MemberItem| {
             let tokens = member.tokens.iter().map(|(role, tokens)| format!("{role} {tokens}"));
-            let state = if member.leaving { "leaving" } else if member.alive { "alive" } else { "gone" };
+            let state = if member.leaving {
+                "leaving"
+            } else if member.alive {
+                "alive"
+            } else {
+                "gone"
+            };
             vec![
                 member.id.clone(),
                 member.version.clone(),

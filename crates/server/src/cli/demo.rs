@@ -29,7 +29,9 @@ impl Demo {
         // Made first and dropped last: the folder goes when the server has ended.
         let folder = match common.data {
             Some(_) => None,
-            None => Some(tempfile::Builder::new().prefix("dvor-demo-").tempdir().context("a temporary folder")?),
+            None => {
+                Some(tempfile::Builder::new().prefix("dvor-demo-").tempdir().context("a temporary folder")?)
+            }
         };
         let mut common = common.clone();
         if let Some(folder) = &folder {
@@ -69,7 +71,9 @@ fn tell(server: &Server, common: &Common, began: Instant) -> Result<()> {
     ];
     let seconds = began.elapsed().as_secs_f64();
     if common.json {
-        return print_json(&json!({ "http": http, "grpc": server.running.grpc, "data": data, "ready_seconds": seconds, "try": tries }));
+        return print_json(
+            &json!({ "http": http, "grpc": server.running.grpc, "data": data, "ready_seconds": seconds, "try": tries }),
+        );
     }
     print(&format!(
         "Dvor is ready after {seconds:.1} s, with three sample sellers; one of their prices changes every 2 s.\n\n  \
@@ -78,7 +82,11 @@ fn tell(server: &Server, common: &Common, began: Instant) -> Result<()> {
          http://{http}/v1/topics/demo.changes/records    every change as an event\n\n\
          To try in another terminal:\n\n  {}\n\nCtrl-C ends it{}.",
         tries.join("\n  "),
-        if common.data.as_deref().is_some_and(|data| data.contains("dvor-demo-")) { " and removes its folder" } else { "" }
+        if common.data.as_deref().is_some_and(|data| data.contains("dvor-demo-")) {
+            " and removes its folder"
+        } else {
+            ""
+        }
     ))
 }
 

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use super::backend::{Backend, segment};
 use super::{Common, print, print_columns, print_json};
-use crate::http::{Encoding, GroupItem, NewRecord, Page, Publish, Published, RecordItem, Rewind, RewindTo, TopicItem};
+use crate::http::{
+    Encoding, GroupItem, NewRecord, Page, Publish, Published, RecordItem, Rewind, RewindTo, TopicItem,
+};
 
 const FOLLOW_EVERY: Duration = Duration::from_millis(500);
 
@@ -17,7 +19,9 @@ pub enum TopicCommand {
     #[command(after_help = "Example:\n  dvor topic list")]
     List,
     /// Print the last records of a topic
-    #[command(after_help = "Examples:\n  dvor topic tail demo.changes\n  dvor topic tail demo.changes --limit 5 --follow --json")]
+    #[command(
+        after_help = "Examples:\n  dvor topic tail demo.changes\n  dvor topic tail demo.changes --limit 5 --follow --json"
+    )]
     Tail {
         topic: String,
         /// How many
@@ -28,7 +32,9 @@ pub enum TopicCommand {
         follow: bool,
     },
     /// Publish one record
-    #[command(after_help = "Examples:\n  dvor topic publish notes '{\"a\":1}' --key seller-1 --create\n  dvor topic publish notes hello")]
+    #[command(
+        after_help = "Examples:\n  dvor topic publish notes '{\"a\":1}' --key seller-1 --create\n  dvor topic publish notes hello"
+    )]
     Publish {
         topic: String,
         /// JSON, or else plain text
@@ -81,8 +87,14 @@ async fn list(backend: &Backend, json: bool) -> Result<()> {
     for topic in &page.items {
         let records: i64 = topic.partitions.iter().map(|partition| partition.high - partition.low).sum();
         let groups: Page<GroupItem> = backend.get(&path(&topic.topic, "/groups"), &[]).await?;
-        let lags: Vec<_> = groups.items.iter().map(|group| format!("{} {}", group.group, group.lag)).collect();
-        rows.push(vec![topic.topic.clone(), topic.partitions.len().to_string(), records.to_string(), lags.join(", ")]);
+        let lags: Vec<_> =
+            groups.items.iter().map(|group| format!("{} {}", group.group, group.lag)).collect();
+        rows.push(vec![
+            topic.topic.clone(),
+            topic.partitions.len().to_string(),
+            records.to_string(),
+            lags.join(", "),
+        ]);
     }
     print_columns(&["TOPIC", "PARTITIONS", "RECORDS", "GROUPS AND LAGS"], &rows)
 }
@@ -123,11 +135,15 @@ async fn publish(backend: &Backend, json: bool, topic: &str, record: NewRecord, 
     if create {
         let _: TopicItem = backend.put(&path(topic, "")).await?;
     }
-    let published: Published = backend.post(&path(topic, "/records"), &Publish { records: vec![record] }).await?;
+    let published: Published =
+        backend.post(&path(topic, "/records"), &Publish { records: vec![record] }).await?;
     if json {
         return print_json(&published);
     }
-    let placed = published.items.iter().map(|placed| format!("partition {} offset {}", placed.partition, placed.offset));
+    let placed = published
+        .items
+        .iter()
+        .map(|placed| format!("partition {} offset {}", placed.partition, placed.offset));
     print(&placed.collect::<Vec<_>>().join("\n"))
 }
 

@@ -60,7 +60,9 @@ pub(super) async fn change_one(store: &Store, clock: &Clock, turn: usize) -> top
     let seller = &SELLERS[turn % SELLERS.len()];
     let (good, title, price) = seller.goods[turn / SELLERS.len() % seller.goods.len()];
     let price = price + (turn as i64 * 3_700) % 50_000;
-    store.transact(Shard::of(seller.id), async |tx| write(tx, clock, (seller.id, good), title, price).await).await
+    store
+        .transact(Shard::of(seller.id), async |tx| write(tx, clock, (seller.id, good), title, price).await)
+        .await
 }
 
 /// The row and its event, in one transaction.

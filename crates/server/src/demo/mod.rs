@@ -31,7 +31,9 @@ pub async fn start(app: &App, tasks: &Tasks) -> Result<()> {
     }
     let shutdown = tasks.shutdown().clone();
     let consumer = app.topics.clone();
-    tasks.spawn("demo counts", async move { topics::consume::run(consumer, TOPIC, GROUP, count::Count, shutdown).await });
+    tasks.spawn("demo counts", async move {
+        topics::consume::run(consumer, TOPIC, GROUP, count::Count, shutdown).await
+    });
     tasks.spawn("demo changes", change_prices(app.clone(), tasks.clone()));
     Ok(())
 }

@@ -55,7 +55,11 @@ async fn list(State(app): State<App>, access: Access) -> Result<Json<Page<Seller
 
 /// One sample seller.
 #[utoipa::path(get, path = "/v1/demo/sellers/{seller}", tag = "demo", responses((status = 200, body = SellerItem)))]
-async fn show(State(app): State<App>, access: Access, Path(seller): Path<String>) -> Result<Json<SellerItem>> {
+async fn show(
+    State(app): State<App>,
+    access: Access,
+    Path(seller): Path<String>,
+) -> Result<Json<SellerItem>> {
     access.require_seller(&seller)?;
     let found = read(&app, &seller).await?;
     found.map(Json).ok_or_else(|| Problem::not_found(format!("there is no seller {seller:?}")))

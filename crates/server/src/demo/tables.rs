@@ -4,7 +4,8 @@ use store::{Space, Table, TableSpec};
 
 const SYSTEM: &str = "demo";
 
-pub(super) const GOODS: Table<(String, String), GoodRow> = Table::new(SYSTEM, "goods", &["seller", "good"], Space::Small);
+pub(super) const GOODS: Table<(String, String), GoodRow> =
+    Table::new(SYSTEM, "goods", &["seller", "good"], Space::Small);
 pub(super) const COUNTS: Table<(String,), CountRow> = Table::new(SYSTEM, "counts", &["seller"], Space::Small);
 
 pub fn tables() -> Vec<TableSpec> {

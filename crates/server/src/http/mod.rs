@@ -24,7 +24,9 @@ pub use admin::{CreatedToken, MemberItem, Row, TableInfo};
 pub use frame::frame;
 pub use listen::{bind, serve};
 pub use paging::Page;
-pub use topics::{Encoding, GroupItem, NewRecord, Publish, Published, RecordItem, Rewind, RewindTo, TopicItem};
+pub use topics::{
+    Encoding, GroupItem, NewRecord, Publish, Published, RecordItem, Rewind, RewindTo, TopicItem,
+};
 
 use crate::access::{Door, guard_http};
 use crate::app::App;

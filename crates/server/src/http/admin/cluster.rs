@@ -34,7 +34,10 @@ pub struct MemberItem {
 async fn show(State(app): State<App>, access: Access) -> Result<Json<Page<MemberItem>>> {
     access.require_admin()?;
     let Some(cluster) = &app.cluster else {
-        return Err(Problem::new(Code::Unavailable, "who is alive can be told by a running server only, and there is none here"));
+        return Err(Problem::new(
+            Code::Unavailable,
+            "who is alive can be told by a running server only, and there is none here",
+        ));
     };
     let item = |member: cluster::Member| MemberItem {
         id: member.id,

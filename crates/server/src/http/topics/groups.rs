@@ -35,7 +35,11 @@ pub struct GroupPartition {
 #[utoipa::path(get, path = "/v1/topics/{topic}/groups", tag = "topics", responses(
     (status = 200, body = Page<GroupItem>),
 ))]
-async fn list(State(app): State<App>, access: Access, Path(topic): Path<String>) -> Result<Json<Page<GroupItem>>> {
+async fn list(
+    State(app): State<App>,
+    access: Access,
+    Path(topic): Path<String>,
+) -> Result<Json<Page<GroupItem>>> {
     access.require_service()?;
     app.topics.describe(&topic).await?;
     let mut items = Vec::new();

@@ -73,7 +73,11 @@ async fn show(State(app): State<App>, access: Access, Path(topic): Path<String>)
 
 /// Makes a topic, with the configured partitions, if it is not there yet.
 #[utoipa::path(put, path = "/v1/topics/{topic}", tag = "topics", responses((status = 200, body = TopicItem)))]
-async fn ensure(State(app): State<App>, access: Access, Path(topic): Path<String>) -> Result<Json<TopicItem>> {
+async fn ensure(
+    State(app): State<App>,
+    access: Access,
+    Path(topic): Path<String>,
+) -> Result<Json<TopicItem>> {
     access.require_service()?;
     app.topics.ensure(&topic, app.config.topic.partitions).await?;
     Ok(Json(app.topics.info(&topic).await?.into()))

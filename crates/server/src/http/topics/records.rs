@@ -45,12 +45,17 @@ async fn read(
     let limit = limit(query.limit, USUAL_RECORDS, MOST_RECORDS)?;
     let (records, next_cursor) = match (&query.group, &query.cursor) {
         (Some(_), Some(_)) => {
-            return Err(Problem::field("cursor", "not_with_group", "a group goes on by committing, not by a cursor"));
+            return Err(Problem::field(
+                "cursor",
+                "not_with_group",
+                "a group goes on by committing, not by a cursor",
+            ));
         }
         (Some(group), None) => (app.topics.records(&topic, group, limit).await?, None),
         (None, None) => {
             let ends = app.topics.info(&topic).await?.ends;
-            let positions = ends.iter().enumerate().map(|(p, ends)| Position { partition: p as u32, next: ends.high });
+            let positions =
+                ends.iter().enumerate().map(|(p, ends)| Position { partition: p as u32, next: ends.high });
             let mut positions: Vec<_> = positions.collect();
             let records = app.topics.tail(&topic, limit).await?;
             // What came in between is in the answer already.
@@ -98,7 +103,8 @@ fn parse_cursor(text: &str) -> Result<Vec<Position>> {
         Some(Position { partition: partition as u32, next })
     };
     let positions: Option<Vec<_>> = text.split('.').enumerate().map(position).collect();
-    positions.ok_or_else(|| Problem::field("cursor", "bad_cursor", "this is not a cursor that this list gave"))
+    positions
+        .ok_or_else(|| Problem::field("cursor", "bad_cursor", "this is not a cursor that this list gave"))
 }
 
 /// Records to publish, in their order.
@@ -175,7 +181,11 @@ mod tests {
 
     #[test]
     fn cursors_read_back_what_they_write() {
-        let positions: Vec<_> = [5, 0, 7].into_iter().enumerate().map(|(p, next)| Position { partition: p as u32, next }).collect();
+        let positions: Vec<_> = [5, 0, 7]
+            .into_iter()
+            .enumerate()
+            .map(|(p, next)| Position { partition: p as u32, next })
+            .collect();
         assert_eq!(parse_cursor(&write_cursor(&positions)).unwrap(), positions);
         for wrong in ["", "x", "1..2", "-1"] {
             assert!(parse_cursor(wrong).is_err(), "{wrong:?}");

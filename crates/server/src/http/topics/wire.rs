@@ -97,10 +97,15 @@ impl TryFrom<NewRecord> for Message {
             (Encoding::Base64, Value::String(text)) => {
                 BASE64_STANDARD.decode(text).map_err(|_| wrong("this is not base64"))?
             }
-            (Encoding::Text | Encoding::Base64, _) => return Err(wrong("in this encoding it must be a text")),
+            (Encoding::Text | Encoding::Base64, _) => {
+                return Err(wrong("in this encoding it must be a text"));
+            }
         };
         let message = Self::new(record.key.into_bytes(), payload);
-        Ok(record.headers.into_iter().fold(message, |message, header| message.header(header.name, header.value)))
+        Ok(record
+            .headers
+            .into_iter()
+            .fold(message, |message, header| message.header(header.name, header.value)))
     }
 }
 
@@ -123,6 +128,13 @@ mod tests {
         check(json!("AP8="), Encoding::Base64, &[0, 255]);
         assert_eq!(show(&[0, 255], None), (json!("AP8="), Encoding::Base64));
         assert_eq!(show(b"plain", None), (json!("plain"), Encoding::Text));
-        assert!(Message::try_from(NewRecord { payload: json!(5), encoding: Encoding::Text, ..NewRecord::default() }).is_err());
+        assert!(
+            Message::try_from(NewRecord {
+                payload: json!(5),
+                encoding: Encoding::Text,
+                ..NewRecord::default()
+            })
+            .is_err()
+        );
     }
 }
