@@ -8,13 +8,14 @@ use cluster::Cluster;
 use files::Files;
 use kit::{Clock, Shutdown, Tasks};
 use metrics_exporter_prometheus::PrometheusHandle;
-use store::{Schema, Store};
+use store::{Schema, Store, TableSpec};
 use topics::{Tokens, Topics};
 
 use crate::access::{self, LocalKey, Rates, Verifier};
 use crate::config::Config;
-use crate::demo;
+use crate::http::Backups;
 use crate::roles::Role;
+use crate::{data, demo};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -35,6 +36,7 @@ pub struct Parts {
     pub rates: Rates,
     pub local_key: LocalKey,
     pub metrics: PrometheusHandle,
+    pub backups: Backups,
     /// Called when the process begins to end: it takes no new work and says that it is not ready.
     pub ending: Shutdown,
     /// What must go on until all other work has ended: the membership in the cluster.
@@ -61,7 +63,7 @@ impl App {
     pub async fn open(config: Config, metrics: PrometheusHandle, part: Part) -> Result<Self> {
         let clock = Clock::system();
         let last_tasks = Tasks::default();
-        let store = Store::open(&config.store, schema(), &config.store_options).await?;
+        let store = open_store(&config).await?;
         let cluster = match part {
             Part::Member => {
                 let options = membership(&config);
@@ -81,6 +83,7 @@ impl App {
             rates: Rates::new(config.limits.requests_per_second, config.limits.requests_burst),
             local_key: LocalKey::random(),
             metrics,
+            backups: Backups::default(),
             ending: Shutdown::new(),
             last_tasks,
             clock,
@@ -122,9 +125,17 @@ fn topic_options(config: &Config, clock: &Clock) -> topics::Options {
 }
 
 /// All tables that this program knows.
-pub fn schema() -> Schema {
-    let tables = [access::tables(), demo::tables(), topics::tables(), files::tables(), cluster::tables()];
-    Schema::new(tables.into_iter().flatten())
+pub fn tables() -> Vec<TableSpec> {
+    [access::tables(), demo::tables(), topics::tables(), files::tables(), cluster::tables()].concat()
+}
+
+/// Opens the store alone. The sentence for a folder in use names who has it.
+pub async fn open_store(config: &Config) -> Result<Store> {
+    let opened = Store::open(&config.store, Schema::new(tables()), &config.store_options).await;
+    opened.map_err(|error| match error.kind() {
+        store::Kind::Locked => data::in_use(&config.data),
+        _ => error.into(),
+    })
 }
 
 /// The embedded store has stopped acknowledging and must be opened anew: the process ends, and whoever watches it

@@ -36,7 +36,7 @@ impl Server {
         let lock = data::lock(&config.data)?;
         let http = http::bind(config.http, "--http").await?;
         let grpc = http::bind(config.grpc, "--grpc").await?;
-        let app = open(config).await?;
+        let app = App::open(config, telemetry::metrics()?, Part::Member).await?;
         check_doors(&app, &[("http", http.1), ("grpc", grpc.1)]).await?;
 
         let running = Running {
@@ -98,15 +98,6 @@ async fn wind_down(app: &App, tasks: &Tasks) -> Result<()> {
     }
     tracing::info!("ended");
     Ok(())
-}
-
-async fn open(config: Config) -> Result<App> {
-    let folder = config.data.clone();
-    let opened = App::open(config, telemetry::metrics()?, Part::Member).await;
-    opened.map_err(|error| match error.downcast_ref::<store::Error>().map(store::Error::kind) {
-        Some(store::Kind::Locked) => data::in_use(&folder),
-        _ => error,
-    })
 }
 
 /// Beyond loopback a server without access tokens would belong to whoever finds it.

@@ -53,15 +53,7 @@ impl Backend {
 
     async fn here(config: Config) -> Result<Self> {
         data::make(&config.data)?;
-        let folder = config.data.clone();
-        let opened = App::open(config, telemetry::metrics()?, Part::Onlooker).await;
-        let app =
-            opened.map_err(|error| match error.downcast_ref::<store::Error>().map(store::Error::kind) {
-                Some(store::Kind::Locked) => {
-                    data::in_use(&folder).context("the running server does not answer")
-                }
-                _ => error,
-            })?;
+        let app = App::open(config, telemetry::metrics()?, Part::Onlooker).await?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let router = http::router(Door { app: app.clone(), address });
         Ok(Self::Here { app, router })

@@ -65,7 +65,7 @@ fn tell(server: &Server, common: &Common, began: Instant) -> Result<()> {
     let (http, data) = (server.running.http, &server.app.config.data);
     let program = program();
     let tries = [
-        format!("curl http://{http}/v1/demo/sellers/north-tools"),
+        format!("curl -s http://{http}/v1/demo/sellers/north-tools"),
         format!("{program} topic tail {} --data {}", demo::TOPIC, quoted(data)),
         format!("{program} table scan demo.counts --data {}", quoted(data)),
     ];

@@ -2,12 +2,14 @@
 //! the same routes in this process ([`backend::Backend`]).
 
 mod backend;
+mod backup;
 mod cluster;
 mod completions;
 mod config;
 mod demo;
 pub mod exit;
 mod serve;
+mod store;
 mod table;
 mod token;
 mod topic;
@@ -79,6 +81,10 @@ enum Command {
     Topic(topic::TopicCommand),
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
+    #[command(subcommand)]
+    Store(store::StoreCommand),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
     Completions(completions::Completions),
 }
 
@@ -118,6 +124,9 @@ impl Command {
             Self::Config(config) => config.run(common),
             Self::Token(token) => token.run(common).await,
             Self::Table(table) => table.run(common).await,
+            Self::Store(store) => store.run(common).await,
+            Self::Backup(backup) => backup.run(common).await,
+            Self::Restore(restore) => restore.run(common).await,
             Self::Completions(completions) => completions.run(),
         }
     }
@@ -198,4 +207,16 @@ pub fn print_columns(headings: &[&str], rows: &[Vec<String>]) -> Result<()> {
     let mut lines = vec![line(headings.to_vec())];
     lines.extend(rows.iter().map(|row| line(row.iter().map(String::as_str).collect())));
     print(&lines.join("\n"))
+}
+
+/// Shows how far long work is, on a terminal.
+pub fn progress(unit: &str) -> indicatif::ProgressBar {
+    let style = indicatif::ProgressStyle::with_template(&format!(
+        "{{spinner}} {{pos}} {unit}, {{per_sec}}, {{elapsed}}"
+    ));
+    let bar = indicatif::ProgressBar::new_spinner();
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
 }

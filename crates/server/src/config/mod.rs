@@ -27,6 +27,7 @@ pub struct Config {
     pub files: String,
     pub http: Listen,
     pub grpc: Listen,
+    #[expect(dead_code, reason = "listened on when the role `snippets` is there")]
     pub snippets: Listen,
     pub log: Log,
     pub otel: Otel,

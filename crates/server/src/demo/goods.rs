@@ -18,7 +18,7 @@ pub(super) const SELLERS: [Seller; 3] = [
         goods: &[
             ("drill", "Cordless drill 18 V", 549_000),
             ("hammer", "Claw hammer 450 g", 79_900),
-            ("saw", "Перфоратор SDS-plus 800 Вт", 699_000),
+            ("rotary", "Перфоратор SDS-plus 800 Вт", 699_000),
         ],
     },
     Seller {

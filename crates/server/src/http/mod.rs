@@ -20,7 +20,7 @@ use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-pub use admin::{CreatedToken, MemberItem, Row, TableInfo};
+pub use admin::{BackupItem, BackupState, Backups, CreatedToken, MemberItem, NewBackup, Row, TableInfo};
 pub use frame::frame;
 pub use listen::{bind, serve};
 pub use paging::Page;
