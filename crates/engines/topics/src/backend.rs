@@ -1,6 +1,7 @@
 //! What a backend must do. Names are checked, sizes limited and errors counted above it, in `topics.rs`.
 
 use async_trait::async_trait;
+use cluster::Hold;
 use store::Shard;
 
 use crate::{Message, Placed, Position, Record, Result};
@@ -28,6 +29,9 @@ pub struct OutboxBatch {
     pub messages: Vec<Message>,
 }
 
+/// Gives the right to begin a send now that must not overlap with another process's.
+pub type Leave<'a> = &'a (dyn Fn() -> Result<Option<Hold>> + Send + Sync);
+
 /// A log of records in partitions, under a name.
 ///
 /// Order: records of a partition have growing offsets, never reused within an incarnation, and are read in that order.
@@ -49,8 +53,9 @@ pub trait Backend: Send + Sync {
     async fn publish(&self, topic: &str, messages: Vec<Message>) -> Result<Vec<Placed>>;
 
     /// Appends the rows of a shard's outbox, which come in growing `seq`. Durable when it returns. On failure the caller
-    /// begins again at the first row; a backend that can tell appends nothing twice.
-    async fn relay(&self, source: Shard, rows: Vec<OutboxBatch>) -> Result<()>;
+    /// begins again at the first row; a backend that can tell appends nothing twice. One that cannot asks for `leave`
+    /// before each send and keeps it while the send is under way.
+    async fn relay(&self, source: Shard, rows: Vec<OutboxBatch>, leave: Leave<'_>) -> Result<()>;
 
     /// The ends of every partition.
     async fn ends(&self, topic: &str) -> Result<Vec<Ends>>;

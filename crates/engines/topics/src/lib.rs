@@ -1,10 +1,12 @@
 //! Logs of records by which the systems talk: append, read in order, commit a position.
 
 pub mod backend;
+pub mod conformance;
 pub mod consume;
 pub mod dead_letters;
 mod embedded;
 mod error;
+mod kafka;
 pub mod outbox;
 pub mod partition;
 mod record;

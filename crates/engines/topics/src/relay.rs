@@ -12,11 +12,11 @@ use tokio::time::Instant;
 use crate::backend::OutboxBatch;
 use crate::outbox::{FIRST, NEXT};
 use crate::tables::{OUTBOX, OUTBOX_ENDS};
-use crate::{Error, Kind, Message, Result, Topics};
+use crate::{Message, Result, Topics};
 
 pub const ROLE: &str = "relay";
-/// A send takes at most 3 s (`message.timeout.ms`) and must end before the lease does.
-const LEAST_LEASE: Duration = Duration::from_secs(3);
+/// A send takes at most this long (`message.timeout.ms`) and must end before the lease does.
+const SEND_LIMIT: Duration = Duration::from_secs(3);
 /// Shards sent at the same time.
 const SHARDS_AT_ONCE: usize = 32;
 /// Wake-ups can be lost; then rows wait this long at most.
@@ -164,13 +164,10 @@ async fn drain(topics: &Topics, shard: Shard, state: &mut ShardState) -> Result<
             state.first = None;
             return Ok(());
         }
-        if topics.tokens().lease_left() <= LEAST_LEASE {
-            return Err(Error::new(Kind::Unavailable, "too little of the lease is left to send"));
-        }
         let (first, rows) = read(topics, shard, state).await?;
         let Some(last) = rows.last().map(|row| row.seq) else { return Ok(()) };
         let messages = rows.iter().map(|row| row.messages.len() as u64).sum();
-        topics.backend().relay(shard, rows).await?;
+        topics.backend().relay(shard, rows, &|| topics.tokens().hold(ROLE, shard, SEND_LIMIT)).await?;
         metrics::counter!("topics_relayed_total").increment(messages);
         delete(topics, shard, first, last).await?;
         state.first = Some(last + 1);

@@ -1,42 +1,85 @@
 use std::time::Duration;
 
+use cluster::{Cluster, Hold};
 use store::{Shard, Tx};
 use tokio::sync::watch;
 
-use crate::Result;
+use crate::{Error, Kind, Result};
 
 /// Which shards this process may work on in a role. A single process without a cluster holds everything.
 #[derive(Clone, Default)]
-pub struct Tokens {}
+pub struct Tokens(Option<Cluster>);
+
+impl From<Cluster> for Tokens {
+    fn from(cluster: Cluster) -> Self {
+        Self(Some(cluster))
+    }
+}
+
+impl From<Option<Cluster>> for Tokens {
+    fn from(cluster: Option<Cluster>) -> Self {
+        Self(cluster)
+    }
+}
 
 impl Tokens {
     /// A single process without a cluster.
     pub fn all() -> Self {
-        Self {}
+        Self(None)
     }
 
-    pub(crate) fn register(&self, _role: &str, _shards: u32) {}
-
-    pub(crate) fn held(&self, _role: &str, shards: u32) -> Vec<Shard> {
-        Shard::all().take(shards as usize).collect()
+    pub(crate) fn register(&self, role: &str, shards: u32) {
+        if let Some(cluster) = &self.0 {
+            cluster.register_role(role, shards as u16);
+        }
     }
 
-    pub(crate) fn holds(&self, _role: &str, _shard: Shard) -> bool {
-        true
+    pub(crate) fn withdraw(&self, role: &str) {
+        if let Some(cluster) = &self.0 {
+            cluster.withdraw_role(role);
+        }
+    }
+
+    pub(crate) fn held(&self, role: &str, shards: u32) -> Vec<Shard> {
+        match &self.0 {
+            Some(cluster) => cluster.held(role),
+            None => Shard::all().take(shards as usize).collect(),
+        }
+    }
+
+    pub(crate) fn holds(&self, role: &str, shard: Shard) -> bool {
+        self.0.as_ref().is_none_or(|cluster| cluster.holds(role, shard))
     }
 
     /// Changes when the shards held do; `None`: they never do.
-    pub(crate) fn watch(&self, _role: &str) -> Option<watch::Receiver<u64>> {
-        None
+    pub(crate) fn watch(&self, role: &str) -> Option<watch::Receiver<u64>> {
+        self.0.as_ref().map(|cluster| cluster.watch(role))
     }
 
-    pub(crate) fn lease_left(&self) -> Duration {
-        Duration::MAX
+    /// Leave to make a call to the outside of at most this length.
+    pub(crate) fn hold(&self, role: &str, shard: Shard, longest: Duration) -> Result<Option<Hold>> {
+        let Some(cluster) = &self.0 else { return Ok(None) };
+        match cluster.hold(role, shard, longest) {
+            Some(hold) => Ok(Some(hold)),
+            None => Err(Error::new(Kind::NotAssigned, "the lease is too short to begin")),
+        }
     }
 
     /// Fails the transaction of a process that no longer holds its shard.
-    pub(crate) async fn check(&self, _tx: &mut Tx, _role: &str) -> Result<()> {
-        Ok(())
+    pub(crate) async fn check(&self, tx: &mut Tx, role: &str) -> Result<()> {
+        match &self.0 {
+            Some(cluster) => Ok(cluster.check(tx, role).await?),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<cluster::Error> for Error {
+    fn from(error: cluster::Error) -> Self {
+        match error {
+            cluster::Error::Store(error) => error.into(),
+            error => Self::with_source(Kind::NotAssigned, "the right to work here is gone", error),
+        }
     }
 }
 

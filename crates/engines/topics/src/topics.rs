@@ -6,6 +6,7 @@ use store::{Read as _, Shard, Store};
 
 use crate::backend::{Backend, Description, Ends};
 use crate::embedded::Embedded;
+use crate::kafka::Kafka;
 use crate::tables::{GROUPS, GroupRow};
 use crate::{Error, MAX_MESSAGE_BYTES, Message, Placed, Position, Record, Result, Subscription, Tokens};
 
@@ -70,11 +71,13 @@ pub struct Topics {
 
 impl Topics {
     /// Opens `embedded:` (records live in the store) or `kafka://host:port[,host:port…]`.
-    #[expect(clippy::unused_async, reason = "Kafka waits for its broker")]
-    pub async fn open(url: &str, store: Store, tokens: impl Into<Tokens>, options: Options) -> Result<Self> {
+    pub fn open(url: &str, store: Store, tokens: impl Into<Tokens>, options: Options) -> Result<Self> {
         let (tokens, options) = (tokens.into(), Arc::new(options));
         let backend: Arc<dyn Backend> = match url.split_once(':') {
             Some(("embedded", "")) => Arc::new(Embedded::new(store.clone(), tokens.clone(), options.clone())),
+            Some(("kafka", brokers)) if brokers.len() > 2 && brokers.starts_with("//") => {
+                Arc::new(Kafka::open(brokers.trim_start_matches('/'), options.clone())?)
+            }
             _ => {
                 return Err(Error::invalid(format!(
                     "topics are embedded: or kafka://host:port[,host:port…], not {url:?}"

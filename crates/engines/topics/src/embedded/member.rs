@@ -23,7 +23,6 @@ pub(super) struct EmbeddedMember {
     tokens: Tokens,
     description: Arc<Description>,
     group: String,
-    role: String,
     membership: Membership,
     tokens_changed: Option<watch::Receiver<u64>>,
     wakes: WakeReceiver,
@@ -44,20 +43,17 @@ struct Cursor {
 
 impl EmbeddedMember {
     pub(super) fn join(topics: &Embedded, description: Arc<Description>, group: &str) -> Self {
-        let topic = &description.topic;
-        let role = format!("read:{topic}:{group}");
-        topics.tokens.register(&role, description.partitions);
+        let membership = topics.members.join(&topics.tokens, &description, group);
         let mut member = Self {
             store: topics.store.clone(),
             tokens: topics.tokens.clone(),
             group: group.to_owned(),
-            membership: topics.members.join(topic, group),
-            tokens_changed: topics.tokens.watch(&role),
+            tokens_changed: topics.tokens.watch(membership.role()),
+            membership,
             wakes: topics.store.wakes().listen("topics"),
             cursors: BTreeMap::new(),
             ready: BTreeSet::new(),
             turn: 0,
-            role,
             description,
         };
         member.reassign();
@@ -70,7 +66,7 @@ impl EmbeddedMember {
         if let Some(changed) = &mut self.tokens_changed {
             changed.mark_unchanged();
         }
-        let held = self.tokens.held(&self.role, self.description.partitions);
+        let held = self.tokens.held(self.membership.role(), self.description.partitions);
         let held = held.into_iter().map(|shard| u32::from(shard.number())).collect();
         let mine: BTreeSet<u32> = self.membership.share(held).into_iter().collect();
         self.cursors.retain(|partition, _| mine.contains(partition));
@@ -174,7 +170,7 @@ impl EmbeddedMember {
         let key = (self.description.topic.as_str(), self.group.as_str());
         self.store
             .transact(shard(position.partition), async |tx| {
-                self.tokens.check(tx, &self.role).await?;
+                self.tokens.check(tx, self.membership.role()).await?;
                 let old = tx.get(&POSITIONS, key).await?.unwrap_or_default();
                 if old.moves != moves {
                     return Ok(None);

@@ -3,6 +3,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+use crate::Tokens;
+use crate::backend::Description;
+
 /// The members of groups in this process: they share among them what the process may read.
 #[derive(Clone, Default)]
 pub(super) struct Members(Arc<Mutex<HashMap<(String, String), Group>>>);
@@ -14,18 +17,27 @@ struct Group {
     changes: watch::Sender<u64>,
 }
 
-/// A place in a group; given up when dropped.
+/// A place in a group; given up when dropped, and with the last one the process's right to read.
 pub(super) struct Membership {
     all: Members,
     group: (String, String),
     id: u64,
+    tokens: Tokens,
+    role: String,
     pub(super) changes: watch::Receiver<u64>,
 }
 
+/// The role under which a process may read for a group.
+fn role(topic: &str, group: &str) -> String {
+    format!("read:{topic}:{group}")
+}
+
 impl Members {
-    pub(super) fn join(&self, topic: &str, group: &str) -> Membership {
-        let group = (topic.to_owned(), group.to_owned());
+    pub(super) fn join(&self, tokens: &Tokens, topic: &Description, group: &str) -> Membership {
+        let role = role(&topic.topic, group);
+        let group = (topic.topic.clone(), group.to_owned());
         let mut groups = self.lock();
+        tokens.register(&role, topic.partitions);
         let entry = groups.entry(group.clone()).or_insert_with(|| Group {
             next: 0,
             members: Vec::new(),
@@ -37,7 +49,7 @@ impl Members {
         entry.changes.send_modify(|changes| *changes += 1);
         let changes = entry.changes.subscribe();
         drop(groups);
-        Membership { all: self.clone(), group, id, changes }
+        Membership { all: self.clone(), group, id, tokens: tokens.clone(), role, changes }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<(String, String), Group>> {
@@ -46,6 +58,10 @@ impl Members {
 }
 
 impl Membership {
+    pub(super) fn role(&self) -> &str {
+        &self.role
+    }
+
     /// Of the partitions that the process holds, those of this member.
     pub(super) fn share(&self, held: Vec<u32>) -> Vec<u32> {
         let groups = self.all.lock();
@@ -66,6 +82,7 @@ impl Drop for Membership {
             group.members.retain(|id| *id != self.id);
             if group.members.is_empty() {
                 groups.remove(&self.group);
+                self.tokens.withdraw(&self.role);
             } else {
                 group.changes.send_modify(|changes| *changes += 1);
             }

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use store::{Range, Read as _, Shard, Store};
 
 use self::members::Members;
-use crate::backend::{Backend, Description, Ends, Member, OutboxBatch};
+use crate::backend::{Backend, Description, Ends, Leave, Member, OutboxBatch};
 use crate::tables::{PARTITIONS, POSITIONS, PositionRow, TOPICS, TopicRow};
 use crate::{Error, Message, Options, Placed, Position, Record, Result, Tokens};
 
@@ -95,7 +95,7 @@ impl Backend for Embedded {
         append::publish(self, topic, messages).await
     }
 
-    async fn relay(&self, source: Shard, rows: Vec<OutboxBatch>) -> Result<()> {
+    async fn relay(&self, source: Shard, rows: Vec<OutboxBatch>, _: Leave<'_>) -> Result<()> {
         append::relay(self, source, rows).await
     }
 

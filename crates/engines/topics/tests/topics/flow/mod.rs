@@ -39,7 +39,7 @@ impl Handler for Notes {
 #[tokio::test(start_paused = true)]
 async fn what_a_transaction_sends_reaches_the_consumer_once_and_in_order() {
     let store = Store::memory(schema());
-    let topics = Topics::open("embedded:", store.clone(), Tokens::all(), Options::default()).await.unwrap();
+    let topics = Topics::open("embedded:", store.clone(), Tokens::all(), Options::default()).unwrap();
     topics.ensure("offers.changes", 4).await.unwrap();
     let shutdown = Shutdown::new();
     let relay = tokio::spawn(topics::relay::run(topics.clone(), shutdown.clone()));
