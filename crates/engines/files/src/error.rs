@@ -124,6 +124,20 @@ impl From<store::Error> for Error {
     }
 }
 
+impl From<topics::Error> for Error {
+    fn from(error: topics::Error) -> Self {
+        let kind = match error.kind() {
+            topics::Kind::Unavailable | topics::Kind::NotAssigned => Kind::Unavailable,
+            topics::Kind::Unknown => Kind::Unknown,
+            topics::Kind::Corrupt => Kind::Corrupt,
+            topics::Kind::Full => Kind::Full,
+            topics::Kind::Denied => Kind::Denied,
+            topics::Kind::Invalid | topics::Kind::UnknownTopic | topics::Kind::Incompatible => Kind::Invalid,
+        };
+        Self::with_source(kind, "the release of a file", error)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;

@@ -68,14 +68,17 @@ impl Files {
     /// that [`Files::confirm`]s, within the time of a pending reference. Repeating it is safe, after any error.
     pub async fn put(&self, incoming: Incoming, referrer: &Referrer) -> Result<Stored> {
         let (hash, size) = (incoming.hash(), incoming.size());
-        let (now, window) = (self.now(), self.options.put_timeout + WRITE_MARGIN);
-        let claim = async |tx: &mut store::Tx| protocol::claim(tx, &hash, size, referrer, now, window).await;
+        // Counted from before the claim, whose own clock is read within it: the write ends before the row says so.
+        let deadline = Instant::now() + self.options.put_timeout;
+        let claim = async |tx: &mut store::Tx| {
+            protocol::claim(tx, &hash, size, referrer, self.now(), self.write_window()).await
+        };
         match self.store.transact(hash.shard(), claim).await? {
             Claim::Present => metrics::already_present(size),
             Claim::Write(name) => {
-                self.write(&name, &incoming).await?;
-                let now = self.now();
-                let uploaded = async |tx: &mut store::Tx| protocol::uploaded(tx, &name, referrer, now).await;
+                self.write(&name, &incoming, deadline).await?;
+                let uploaded =
+                    async |tx: &mut store::Tx| protocol::uploaded(tx, &name, referrer, self.now()).await;
                 if !self.store.transact(hash.shard(), uploaded).await? {
                     return Err(Error::new(
                         Kind::Unavailable,
@@ -91,8 +94,9 @@ impl Files {
     /// The owner's transaction is done: the pending reference becomes a held one. `NotFound` when there is no such
     /// reference: it was released already, or the owner came too late and the sweep has taken it.
     pub async fn confirm(&self, hash: &Hash, referrer: &Referrer) -> Result<()> {
-        let now = self.now();
-        self.store.transact(hash.shard(), async |tx| protocol::hold(tx, hash, referrer, now).await).await
+        self.store
+            .transact(hash.shard(), async |tx| protocol::hold(tx, hash, referrer, self.now()).await)
+            .await
     }
 
     /// Reads a whole file. Its hash is checked on the way: a damaged file ends in an error, before its last chunk.
@@ -153,14 +157,14 @@ impl Files {
         }
     }
 
-    async fn write(&self, name: &ObjectName, incoming: &Incoming) -> Result<()> {
+    async fn write(&self, name: &ObjectName, incoming: &Incoming, deadline: Instant) -> Result<()> {
         let begun = Instant::now();
-        let limit = self.options.put_timeout;
-        let written = match tokio::time::timeout(limit, self.objects.put(name, incoming.body())).await {
+        let written = match tokio::time::timeout_at(deadline, self.objects.put(name, incoming.body())).await {
             Ok(written) => written,
-            Err(_) => {
-                Err(Error::new(Kind::Unknown, format!("object {name} was not written within {limit:?}")))
-            }
+            Err(_) => Err(Error::new(
+                Kind::Unknown,
+                format!("object {name} was not written within {:?}", self.options.put_timeout),
+            )),
         };
         metrics::object_call("put", begun.elapsed(), &written);
         written

@@ -25,9 +25,10 @@
 //!
 //! Not done here: who may read a file, its type and name (the owner's rows say that), and when a stream has stalled
 //! (its source knows its patience). A referrer is used once per file, see [`Referrer`]. Releases travel through the
-//! outbox to the topic [`RELEASES`]; the server's consumer of it calls [`apply_release`].
+//! outbox to the topic [`RELEASES`], whose consumer is [`Files::releases`].
 
 mod audit;
+pub mod conformance;
 mod error;
 mod files;
 mod incoming;
@@ -48,7 +49,7 @@ pub use incoming::{Body, BodyReader, Incoming};
 pub use names::{Hash, MAX_REFERRER_BYTES, ObjectName, Referrer};
 pub use options::{Limits, Options};
 pub use read::Reading;
-pub use release::{RELEASES, Release, apply_release};
+pub use release::{RELEASES, Release, Releases};
 pub use sweep::{Answer, Swept};
 pub use tables::tables;
 

@@ -1,8 +1,13 @@
-use store::Tx;
+use async_trait::async_trait;
+use kit::{Clock, Timestamp};
+use prost::Message as _;
+use store::{Shard, Tx};
+use topics::consume::{Failure, Handler, Undecodable};
+use topics::{Message, Record};
 
 use crate::{Error, Files, Hash, Kind, Referrer, Result, protocol};
 
-/// The topic that carries releases, keyed by the hash.
+/// The topic that carries releases, keyed by the hash in hex. The repeat of a release does nothing.
 pub const RELEASES: &str = "files.releases";
 
 /// An owner's word that it holds a file no more.
@@ -19,32 +24,64 @@ impl Release {
         Self { hash: hash.as_bytes().to_vec(), referrer: referrer.as_str().to_owned() }
     }
 
-    pub fn parts(&self) -> Result<(Hash, Referrer)> {
-        Ok((Hash::from_column(&self.hash)?, Referrer::new(self.referrer.as_str())?))
+    fn parts(&self) -> Result<(Hash, Referrer)> {
+        let hash = Hash::from_column(&self.hash)
+            .map_err(|error| Error::with_source(Kind::Invalid, "the hash of a release", error))?;
+        Ok((hash, Referrer::new(self.referrer.as_str())?))
     }
-}
-
-/// What a consumer of [`RELEASES`] does with a record, in a transaction of the hash's shard; a repeat does nothing.
-pub async fn apply_release(tx: &mut Tx, release: &Release, now: kit::Timestamp) -> Result<()> {
-    let (hash, referrer) = release.parts()?;
-    if tx.shard() != hash.shard() {
-        return Err(Error::new(Kind::Invalid, format!("file {hash} does not live in shard {}", tx.shard())));
-    }
-    protocol::let_go(tx, &hash, &referrer, now).await?;
-    Ok(())
 }
 
 impl Files {
-    /// In the owner's transaction, with the row that forgets the file: the reference goes once it has committed.
+    /// In the owner's transaction, with the write that forgets the file: once it has committed, the reference goes.
     pub async fn release(tx: &mut Tx, hash: &Hash, referrer: &Referrer) -> Result<()> {
-        tx.put(&crate::tables::RELEASES_OUT, (hash.as_bytes().as_slice(), referrer.as_str()), &())?;
+        let payload = Release::new(hash, referrer).encode_to_vec();
+        topics::outbox::send(tx, RELEASES, vec![Message::new(hash.to_string(), payload)]).await?;
         Ok(())
     }
 
-    /// Handles one record of [`RELEASES`] in a transaction of its own.
+    /// Handles one release in a transaction of its own; a repeat does nothing.
     pub async fn handle_release(&self, release: &Release) -> Result<()> {
-        let (hash, _) = release.parts()?;
-        let now = self.now();
-        self.store.transact(hash.shard(), async |tx| apply_release(tx, release, now).await).await
+        let (hash, referrer) = release.parts()?;
+        self.store
+            .transact(hash.shard(), async |tx| {
+                protocol::let_go(tx, &hash, &referrer, self.now()).await.map(drop)
+            })
+            .await
     }
+
+    /// The consumer of [`RELEASES`]: `topics::consume::run(topics, RELEASES, "files", files.releases(), shutdown)`.
+    pub fn releases(&self) -> Releases {
+        Releases { clock: self.options.clock.clone() }
+    }
+}
+
+/// Applies the releases of the topic, in the shards of their hashes.
+pub struct Releases {
+    clock: Clock,
+}
+
+#[async_trait]
+impl Handler for Releases {
+    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable> {
+        let (hash, _) = decode(record).map_err(|error| Undecodable(error.to_string()))?;
+        Ok(hash.shard())
+    }
+
+    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
+        let now: Timestamp = self.clock.now();
+        for record in records {
+            let (hash, referrer) = decode(record).map_err(Failure::determinate)?;
+            protocol::let_go(tx, &hash, &referrer, now).await.map_err(|error| match error.kind() {
+                Kind::Invalid => Failure::determinate(error),
+                _ => Failure::transient(error),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn decode(record: &Record) -> Result<(Hash, Referrer)> {
+    Release::decode(record.payload.clone())
+        .map_err(|error| Error::with_source(Kind::Invalid, "a release cannot be read", error))?
+        .parts()
 }

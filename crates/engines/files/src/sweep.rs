@@ -40,17 +40,23 @@ type DeletionKey = (Timestamp, Vec<u8>, i64);
 impl Files {
     /// Asks the owners about old pending references, deletes what is due and removes old temp files. Any number of
     /// processes may do so at any time.
-    pub async fn sweep(&self, ask: impl AsyncFn(&Referrer, &Hash) -> Answer) -> Result<Swept> {
+    pub async fn sweep<A>(&self, ask: impl Fn(Referrer, Hash) -> A + Sync) -> Result<Swept>
+    where
+        A: Future<Output = Answer> + Send,
+    {
         let shards: Vec<_> = Shard::all().collect();
         self.sweep_shards(&shards, ask).await
     }
 
     /// The same for some of the shards.
-    pub async fn sweep_shards(
+    pub async fn sweep_shards<A>(
         &self,
         shards: &[Shard],
-        ask: impl AsyncFn(&Referrer, &Hash) -> Answer,
-    ) -> Result<Swept> {
+        ask: impl Fn(Referrer, Hash) -> A + Sync,
+    ) -> Result<Swept>
+    where
+        A: Future<Output = Answer> + Send,
+    {
         let mut swept = Swept::default();
         let before = self.now().minus(self.options.pending_age);
         let mut pages = Pages::new(&PENDINGS, shards, before);
@@ -75,24 +81,24 @@ impl Files {
         Ok(swept)
     }
 
-    async fn settle(
+    async fn settle<A: Future<Output = Answer>>(
         &self,
         shard: Shard,
         (since, hash, referrer): &PendingKey,
-        ask: &impl AsyncFn(&Referrer, &Hash) -> Answer,
+        ask: &impl Fn(Referrer, Hash) -> A,
         swept: &mut Swept,
     ) -> Result<()> {
         let (hash, referrer) = (Hash::from_column(hash)?, Referrer::new(referrer.as_str())?);
-        match ask(&referrer, &hash).await {
+        match ask(referrer.clone(), hash).await {
             Answer::Held => {
                 self.confirm(&hash, &referrer).await?;
                 swept.held += 1;
                 metrics::swept("held");
             }
             Answer::Gone => {
-                let (since, now) = (*since, self.now());
+                let since = *since;
                 let let_go = async |tx: &mut store::Tx| {
-                    protocol::let_go_pending(tx, &hash, &referrer, since, now).await
+                    protocol::let_go_pending(tx, &hash, &referrer, since, self.now()).await
                 };
                 self.store.transact(shard, let_go).await?;
                 swept.gone += 1;

@@ -22,19 +22,8 @@ pub const DELETIONS: Table<(Timestamp, Vec<u8>, i64), ()> =
 /// The last generation given in the shard (one row, named `last`). It only grows, so no object's name comes back.
 pub const GENERATIONS: Table<(String,), u64> = Table::new("files", "generations", &["name"], Space::Small);
 
-/// Stands in for the outbox.
-pub const RELEASES_OUT: Table<(Vec<u8>, String), ()> =
-    Table::new("files", "releases_out", &["hash", "referrer"], Space::Queue);
-
 pub fn tables() -> Vec<TableSpec> {
-    vec![
-        BLOBS.spec(),
-        FILE_REFS.spec(),
-        PENDINGS.spec(),
-        DELETIONS.spec(),
-        GENERATIONS.spec(),
-        RELEASES_OUT.spec(),
-    ]
+    vec![BLOBS.spec(), FILE_REFS.spec(), PENDINGS.spec(), DELETIONS.spec(), GENERATIONS.spec()]
 }
 
 #[derive(Clone, PartialEq, prost::Message, serde::Serialize)]

@@ -1,5 +1,5 @@
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,124 +15,116 @@ use crate::{Body, Error, Kind, ObjectName, Result};
 #[derive(Clone, Debug)]
 pub struct FaultPlan {
     pub seed: u64,
+    /// Every call waits up to this long first.
+    pub delay: Duration,
     /// The call fails and nothing has happened.
     pub fail_before: f64,
     /// It has happened, but the caller is told that it may have.
     pub fail_after: f64,
-    /// The caller is told that it may have happened; it will, when the test lets it ([`Faults::land`]).
+    /// The caller is told that it may have happened; it will, when nobody expects it any more.
     pub late: f64,
+    /// A late write comes within this time.
+    pub late_put: Duration,
+    /// A late removal comes within this time.
+    pub late_delete: Duration,
+}
+
+impl FaultPlan {
+    pub fn none(seed: u64) -> Self {
+        Self {
+            seed,
+            delay: Duration::ZERO,
+            fail_before: 0.0,
+            fail_after: 0.0,
+            late: 0.0,
+            late_put: Duration::ZERO,
+            late_delete: Duration::ZERO,
+        }
+    }
 }
 
 /// Objects that break on purpose, from a seed.
 pub struct Faults {
     objects: SharedObjects,
     plan: FaultPlan,
-    state: Mutex<State>,
+    dice: Mutex<StdRng>,
 }
 
-struct State {
-    dice: StdRng,
-    late: Vec<Late>,
-}
-
-/// A call that is still on its way.
-enum Late {
+/// A write or a removal, so that one place decides what becomes of it.
+enum Change {
     Put(ObjectName, Body),
     Delete(ObjectName),
 }
 
-enum Fate {
-    Well,
-    Before,
-    After,
-    Late,
-}
-
 impl Faults {
     pub fn new(objects: SharedObjects, plan: FaultPlan) -> Arc<Self> {
-        let state = Mutex::new(State { dice: StdRng::seed_from_u64(plan.seed), late: Vec::new() });
-        Arc::new(Self { objects, plan, state })
+        let dice = Mutex::new(StdRng::seed_from_u64(plan.seed));
+        Arc::new(Self { objects, plan, dice })
     }
 
-    /// Lets one of the calls arrive that are on their way. Says whether there was one.
-    pub async fn land(&self) -> Result<bool> {
-        let landing = {
-            let mut state = self.state();
-            if state.late.is_empty() {
-                return Ok(false);
-            }
-            let count = state.late.len();
-            let index = state.dice.random_range(0..count);
-            state.late.swap_remove(index)
-        };
-        match landing {
-            Late::Put(name, body) => self.objects.put(&name, &body).await?,
-            Late::Delete(name) => self.objects.delete(&name).await?,
+    fn roll(&self) -> f64 {
+        self.dice.lock().unwrap_or_else(PoisonError::into_inner).random()
+    }
+
+    async fn wait(&self, most: Duration) {
+        if !most.is_zero() {
+            tokio::time::sleep(most.mul_f64(self.roll())).await;
         }
-        Ok(true)
     }
 
-    /// Writes on their way are lost, as after the time in which they could arrive; removals stay.
-    pub fn lose_late_writes(&self) {
-        self.state().late.retain(|late| matches!(late, Late::Delete(_)));
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn fate(&self) -> Fate {
-        let luck: f64 = self.state().dice.random();
+    async fn change(&self, change: Change) -> Result<()> {
+        self.wait(self.plan.delay).await;
         let plan = &self.plan;
+        let luck = self.roll();
         if luck < plan.fail_before {
-            Fate::Before
-        } else if luck < plan.fail_before + plan.fail_after {
-            Fate::After
-        } else if luck < plan.fail_before + plan.fail_after + plan.late {
-            Fate::Late
-        } else {
-            Fate::Well
+            return Err(Error::new(Kind::Unavailable, "failed on purpose, before"));
         }
+        if luck < plan.fail_before + plan.fail_after {
+            change.apply(&self.objects).await?;
+            return Err(Error::new(Kind::Unknown, "failed on purpose, after"));
+        }
+        if luck < plan.fail_before + plan.fail_after + plan.late {
+            let most = if matches!(change, Change::Put(..)) { plan.late_put } else { plan.late_delete };
+            let (wait, objects) = (most.mul_f64(self.roll()), self.objects.clone());
+            tokio::spawn(async move {
+                tokio::time::sleep(wait).await;
+                if let Err(error) = change.apply(&objects).await {
+                    tracing::warn!("a late change failed: {error}");
+                }
+            });
+            return Err(Error::new(Kind::Unknown, "failed on purpose, and may come late"));
+        }
+        change.apply(&self.objects).await
     }
 }
 
-fn failed(fate: &Fate) -> Error {
-    match fate {
-        Fate::Before => Error::new(Kind::Unavailable, "failed on purpose, before"),
-        _ => Error::new(Kind::Unknown, "failed on purpose, perhaps after"),
+impl Change {
+    async fn apply(&self, objects: &SharedObjects) -> Result<()> {
+        match self {
+            Self::Put(name, body) => objects.put(name, body).await,
+            Self::Delete(name) => objects.delete(name).await,
+        }
     }
 }
 
 #[async_trait]
 impl Objects for Faults {
     async fn put(&self, name: &ObjectName, body: &Body) -> Result<()> {
-        let fate = self.fate();
-        match fate {
-            Fate::Well => return self.objects.put(name, body).await,
-            Fate::Before => {}
-            Fate::After => self.objects.put(name, body).await?,
-            Fate::Late => self.state().late.push(Late::Put(*name, body.clone())),
-        }
-        Err(failed(&fate))
+        self.change(Change::Put(*name, body.clone())).await
     }
 
     async fn get(&self, name: &ObjectName, range: Range<u64>) -> Result<BoxStream<'static, Result<Bytes>>> {
+        self.wait(self.plan.delay).await;
         self.objects.get(name, range).await
     }
 
     async fn size(&self, name: &ObjectName) -> Result<Option<u64>> {
+        self.wait(self.plan.delay).await;
         self.objects.size(name).await
     }
 
     async fn delete(&self, name: &ObjectName) -> Result<()> {
-        let fate = self.fate();
-        match fate {
-            Fate::Well => return self.objects.delete(name).await,
-            Fate::Before => {}
-            Fate::After => self.objects.delete(name).await?,
-            Fate::Late => self.state().late.push(Late::Delete(*name)),
-        }
-        Err(failed(&fate))
+        self.change(Change::Delete(*name)).await
     }
 
     fn list(&self) -> BoxStream<'static, Result<ObjectName>> {

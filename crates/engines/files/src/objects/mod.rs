@@ -48,7 +48,7 @@ pub trait Objects: Send + Sync {
 }
 
 /// `file:<dir>`, `s3://bucket/prefix?endpoint=…&region=…` or, for simulation, `memory:`.
-pub(crate) fn open(url: &str) -> Result<SharedObjects> {
+pub fn open(url: &str) -> Result<SharedObjects> {
     match url.split_once(':') {
         Some(("file", dir)) if !dir.is_empty() => Ok(Arc::new(local::Local::open(dir.as_ref())?)),
         Some(("s3", _)) => Ok(Arc::new(s3::S3::open(url)?)),
