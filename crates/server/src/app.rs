@@ -9,7 +9,7 @@ use files::Files;
 use kit::{Clock, Shutdown, Tasks};
 use metrics_exporter_prometheus::PrometheusHandle;
 use store::{Schema, Store, TableSpec};
-use topics::{Tokens, Topics};
+use topics::Topics;
 
 use crate::access::{self, LocalKey, Rates, Verifier};
 use crate::config::Config;
@@ -67,16 +67,21 @@ impl App {
         let cluster = match part {
             Part::Member => {
                 let options = membership(&config);
-                Some(Cluster::join(store.clone(), clock.clone(), options, &last_tasks).await?)
+                let joined = Cluster::join(store.clone(), clock.clone(), options, &last_tasks).await;
+                Some(joined.map_err(|error| match error {
+                    // The store's error knows its exit code.
+                    cluster::Error::Store(error) => anyhow::Error::new(error),
+                    error => anyhow::Error::new(error),
+                })?)
             }
             Part::Onlooker => None,
         };
         let topics =
-            Topics::open(&config.topics, store.clone(), Tokens::all(), topic_options(&config, &clock));
+            Topics::open(&config.topics, store.clone(), cluster.clone(), topic_options(&config, &clock));
         let mut file_options = files::Options::new(config.data.join("incoming"));
         file_options.clock = clock.clone();
         Ok(Self(Arc::new(Parts {
-            topics: topics.await?,
+            topics: topics?,
             files: files::open(&config.files, store.clone(), file_options)?,
             cluster,
             verifier: Verifier::new(store.clone()),

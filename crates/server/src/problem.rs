@@ -21,7 +21,6 @@ pub enum Code {
     Invalid,
     TooManyRequests,
     Internal,
-    NotSupported,
     Unavailable,
     Timeout,
     /// The answer of the store was lost: the change may have happened.
@@ -29,130 +28,66 @@ pub enum Code {
     StorageFull,
 }
 
-/// Status, stable name, title in English and Russian, status of gRPC.
-type Row = (u16, &'static str, &'static str, &'static str, tonic::Code);
+/// What is known of a code.
+struct Row {
+    code: Code,
+    status: u16,
+    name: &'static str,
+    english: &'static str,
+    russian: &'static str,
+    grpc: tonic::Code,
+}
+
+const fn row(
+    code: Code,
+    status: u16,
+    name: &'static str,
+    english: &'static str,
+    russian: &'static str,
+    grpc: tonic::Code,
+) -> Row {
+    Row { code, status, name, english, russian, grpc }
+}
+
+/// In the order of [`Code`].
+#[rustfmt::skip]
+const ROWS: [Row; 15] = {
+    use tonic::Code as Grpc;
+    [
+        row(Code::BadRequest, 400, "bad_request", "The request cannot be read", "Запрос не читается", Grpc::InvalidArgument),
+        row(Code::Unauthorized, 401, "unauthorized", "An access token is needed", "Нужен токен доступа", Grpc::Unauthenticated),
+        row(Code::Forbidden, 403, "forbidden", "This is not allowed", "Это не разрешено", Grpc::PermissionDenied),
+        row(Code::NotFound, 404, "not_found", "There is no such thing", "Такого нет", Grpc::NotFound),
+        row(Code::MethodNotAllowed, 405, "method_not_allowed", "This address does not take that method", "Этот адрес не принимает такой метод", Grpc::Unimplemented),
+        row(Code::Conflict, 409, "conflict", "It is in another state", "Состояние другое", Grpc::Aborted),
+        row(Code::TooLarge, 413, "too_large", "The body is too large", "Тело запроса слишком велико", Grpc::ResourceExhausted),
+        row(Code::UnsupportedMediaType, 415, "unsupported_media_type", "The body has another type than expected", "Тип тела запроса не тот", Grpc::InvalidArgument),
+        row(Code::Invalid, 422, "invalid", "Some value is not valid", "Недопустимое значение", Grpc::InvalidArgument),
+        row(Code::TooManyRequests, 429, "too_many_requests", "Too many requests", "Слишком много запросов", Grpc::ResourceExhausted),
+        row(Code::Internal, 500, "internal", "The server made a mistake", "Ошибка сервера", Grpc::Internal),
+        row(Code::Unavailable, 503, "unavailable", "Not available now; try again", "Сейчас недоступно, повторите позже", Grpc::Unavailable),
+        row(Code::Timeout, 503, "timeout", "It took too long; try again", "Не хватило времени, повторите", Grpc::DeadlineExceeded),
+        row(Code::OutcomeUnknown, 503, "outcome_unknown", "The change may or may not have happened", "Изменение могло произойти, а могло и нет", Grpc::Unknown),
+        row(Code::StorageFull, 507, "storage_full", "There is no room left", "Место закончилось", Grpc::ResourceExhausted),
+    ]
+};
 
 impl Code {
-    const ALL: [Self; 16] = [
-        Self::BadRequest,
-        Self::Unauthorized,
-        Self::Forbidden,
-        Self::NotFound,
-        Self::MethodNotAllowed,
-        Self::Conflict,
-        Self::TooLarge,
-        Self::UnsupportedMediaType,
-        Self::Invalid,
-        Self::TooManyRequests,
-        Self::Internal,
-        Self::NotSupported,
-        Self::Unavailable,
-        Self::Timeout,
-        Self::OutcomeUnknown,
-        Self::StorageFull,
-    ];
-
-    const fn row(self) -> Row {
-        use tonic::Code as Grpc;
-        match self {
-            Self::BadRequest => (
-                400,
-                "bad_request",
-                "The request cannot be read",
-                "Запрос не читается",
-                Grpc::InvalidArgument,
-            ),
-            Self::Unauthorized => (
-                401,
-                "unauthorized",
-                "An access token is needed",
-                "Нужен токен доступа",
-                Grpc::Unauthenticated,
-            ),
-            Self::Forbidden => {
-                (403, "forbidden", "This is not allowed", "Это не разрешено", Grpc::PermissionDenied)
-            }
-            Self::NotFound => (404, "not_found", "There is no such thing", "Такого нет", Grpc::NotFound),
-            Self::MethodNotAllowed => (
-                405,
-                "method_not_allowed",
-                "This address does not take that method",
-                "Этот адрес не принимает такой метод",
-                Grpc::Unimplemented,
-            ),
-            Self::Conflict => (409, "conflict", "It is in another state", "Состояние другое", Grpc::Aborted),
-            Self::TooLarge => (
-                413,
-                "too_large",
-                "The body is too large",
-                "Тело запроса слишком велико",
-                Grpc::ResourceExhausted,
-            ),
-            Self::UnsupportedMediaType => (
-                415,
-                "unsupported_media_type",
-                "The body has another type than expected",
-                "Тип тела запроса не тот",
-                Grpc::InvalidArgument,
-            ),
-            Self::Invalid => {
-                (422, "invalid", "Some value is not valid", "Недопустимое значение", Grpc::InvalidArgument)
-            }
-            Self::TooManyRequests => (
-                429,
-                "too_many_requests",
-                "Too many requests",
-                "Слишком много запросов",
-                Grpc::ResourceExhausted,
-            ),
-            Self::Internal => {
-                (500, "internal", "The server made a mistake", "Ошибка сервера", Grpc::Internal)
-            }
-            Self::NotSupported => (
-                501,
-                "not_supported",
-                "This installation cannot do that",
-                "В этой установке так нельзя",
-                Grpc::Unimplemented,
-            ),
-            Self::Unavailable => (
-                503,
-                "unavailable",
-                "Not available now; try again",
-                "Сейчас недоступно, повторите позже",
-                Grpc::Unavailable,
-            ),
-            Self::Timeout => (
-                503,
-                "timeout",
-                "It took too long; try again",
-                "Не хватило времени, повторите",
-                Grpc::DeadlineExceeded,
-            ),
-            Self::OutcomeUnknown => (
-                503,
-                "outcome_unknown",
-                "The change may or may not have happened",
-                "Изменение могло произойти, а могло и нет",
-                Grpc::Unknown,
-            ),
-            Self::StorageFull => {
-                (507, "storage_full", "There is no room left", "Место закончилось", Grpc::ResourceExhausted)
-            }
-        }
+    const fn row(self) -> &'static Row {
+        &ROWS[self as usize]
     }
 
     pub const fn name(self) -> &'static str {
-        self.row().1
+        self.row().name
     }
 
     pub fn status(self) -> StatusCode {
-        StatusCode::from_u16(self.row().0).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+        StatusCode::from_u16(self.row().status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
     /// The code of a bare status, such as the framework's own answers have.
     pub fn of_status(status: StatusCode) -> Self {
-        let exact = Self::ALL.into_iter().find(|code| code.row().0 == status.as_u16());
+        let exact = ROWS.iter().find(|row| row.status == status.as_u16()).map(|row| row.code);
         let general = if status.is_server_error() { Self::Internal } else { Self::BadRequest };
         exact.unwrap_or(general)
     }
@@ -208,7 +143,7 @@ impl Problem {
     }
 
     pub fn body(&self, request_id: &str, language: Language) -> ProblemBody {
-        let (status, name, english, russian, _) = self.code.row();
+        let Row { status, name, english, russian, .. } = *self.code.row();
         let title = if language == Language::Russian { russian } else { english };
         ProblemBody {
             kind: format!("urn:dvor:problem:{name}"),
@@ -246,7 +181,7 @@ impl IntoResponse for Problem {
 
 impl From<Problem> for tonic::Status {
     fn from(problem: Problem) -> Self {
-        let mut status = Self::new(problem.code.row().4, problem.detail);
+        let mut status = Self::new(problem.code.row().grpc, problem.detail);
         if let Ok(name) = problem.code.name().parse() {
             status.metadata_mut().insert("problem", name);
         }
@@ -345,6 +280,11 @@ impl Language {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_their_codes() {
+        assert!(ROWS.iter().enumerate().all(|(place, row)| row.code as usize == place));
+    }
 
     #[test]
     fn an_unknown_outcome_is_told_apart_from_a_failure() {

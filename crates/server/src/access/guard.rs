@@ -43,10 +43,10 @@ impl Door {
     async fn admit(&self, request: Request) -> Result<Request> {
         let (mut parts, body) = request.into_parts();
         // A command in this process brings its access along; nothing from outside can.
-        if parts.extensions.get::<Access>().is_none() {
-            if let Some(access) = self.access(&parts).await? {
-                parts.extensions.insert(access);
-            }
+        if parts.extensions.get::<Access>().is_none()
+            && let Some(access) = self.access(&parts).await?
+        {
+            parts.extensions.insert(access);
         }
         Ok(Request::from_parts(parts, body))
     }

@@ -54,7 +54,7 @@ impl Verifier {
             return Ok(true);
         }
         let fresh = |at: &Option<Instant>| at.is_some_and(|at| at.elapsed() < FRESH);
-        if fresh(&*self.closed_read_at.lock().unwrap_or_else(PoisonError::into_inner)) {
+        if fresh(&self.closed_read_at.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(false);
         }
         let closed = tokens::any_made(&self.store).await?;

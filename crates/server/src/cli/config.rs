@@ -40,16 +40,16 @@ fn show(common: &Common) -> Result<()> {
 
 /// Valid TOML, with the source of each value behind it.
 fn as_toml(settings: &Settings) -> String {
-    let (mut text, mut section) = (String::new(), "");
+    let (mut lines, mut section) = (Vec::new(), "");
     for Entry { key, value, source } in settings.entries() {
         let (of, name) = key.rsplit_once('.').unwrap_or(("", key));
         if of != section {
-            text += &format!("\n[{of}]\n");
+            lines.push(format!("\n[{of}]"));
             section = of;
         }
-        text += &format!("{name} = {}  # {source}\n", shown(value));
+        lines.push(format!("{name} = {}  # {source}", shown(value)));
     }
-    text
+    lines.join("\n")
 }
 
 /// The value without its secrets.

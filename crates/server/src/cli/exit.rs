@@ -38,10 +38,18 @@ pub fn code(error: &anyhow::Error) -> u8 {
     if let Some(failure) = error.downcast_ref::<Failure>() {
         return failure.code;
     }
-    match error.downcast_ref::<store::Error>().map(store::Error::kind) {
-        Some(store::Kind::Locked | store::Kind::Unavailable | store::Kind::Unknown) => UNAVAILABLE,
-        Some(store::Kind::Denied) => DENIED,
-        Some(store::Kind::Invalid) => USAGE,
+    if let Some(error) = error.downcast_ref::<store::Error>() {
+        return match error.kind() {
+            store::Kind::Locked | store::Kind::Unavailable | store::Kind::Unknown => UNAVAILABLE,
+            store::Kind::Denied => DENIED,
+            store::Kind::Invalid => USAGE,
+            store::Kind::Corrupt | store::Kind::Incompatible | store::Kind::Full => FAILED,
+        };
+    }
+    match error.downcast_ref::<topics::Error>().map(topics::Error::kind) {
+        Some(topics::Kind::Unavailable | topics::Kind::Unknown) => UNAVAILABLE,
+        Some(topics::Kind::Denied) => DENIED,
+        Some(topics::Kind::Invalid) => USAGE,
         _ => FAILED,
     }
 }

@@ -173,6 +173,7 @@ impl Common {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
 fn usage(error: anyhow::Error) -> anyhow::Error {
     exit::Failure::of(exit::USAGE, format!("{error:#}"))
 }

@@ -206,7 +206,7 @@ fn walk(prefix: &str, places: &DeTable<'_>, values: &toml::Table, found: &mut Ve
         let key = format!("{prefix}{}", name.get_ref());
         match (place.get_ref(), values.get(name.get_ref().as_ref())) {
             (DeValue::Table(inner), Some(Value::Table(table))) => {
-                walk(&format!("{key}."), inner, table, found)
+                walk(&format!("{key}."), inner, table, found);
             }
             (_, Some(value)) => found.push((key, value.clone(), name.span().start)),
             (_, None) => {}

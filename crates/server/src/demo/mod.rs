@@ -32,7 +32,7 @@ pub async fn start(app: &App, tasks: &Tasks) -> Result<()> {
     let shutdown = tasks.shutdown().clone();
     let consumer = app.topics.clone();
     tasks.spawn("demo counts", async move {
-        topics::consume::run(consumer, TOPIC, GROUP, count::Count, shutdown).await
+        topics::consume::run(consumer, TOPIC, GROUP, count::Count, shutdown).await;
     });
     tasks.spawn("demo changes", change_prices(app.clone(), tasks.clone()));
     Ok(())

@@ -228,7 +228,7 @@ mod tests {
         for owner in 0..20 {
             let owner = format!("owner {owner}");
             let put = store.transact(Shard::of(&owner), async |tx| {
-                (0..5).try_for_each(|number| {
+                (0..5_i64).try_for_each(|number| {
                     tx.put(&THINGS, (owner.as_str(), number), &format!("{owner} {number}"))
                 })
             });
