@@ -1,0 +1,149 @@
+//! The loop that applies a topic's records to the store, each once.
+
+mod apply;
+mod failure;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kit::{Backoff, Shutdown};
+use store::{Shard, Tx};
+use tokio::time::Instant;
+
+pub use failure::{Failure, Undecodable};
+
+use self::apply::Applier;
+use crate::{Position, Record, Result, Subscription, Topics};
+
+/// What a consumer does with records.
+#[async_trait]
+pub trait Handler: Send + Sync {
+    /// The shard in which the record has its effect; `Undecodable` makes it a dead letter.
+    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable>;
+
+    /// Applies records of one partition and one shard, in their order, within the transaction. Called again with the
+    /// same records after a failure, never after a success. The transaction waits for nothing but its own reads.
+    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure>;
+}
+
+/// Positions are committed this often: what they lag behind is skipped by `applied`.
+const COMMIT_EVERY: Duration = Duration::from_millis(500);
+
+/// Applies the topic's records under the group's name until the shutdown is called. Failures of the backend and of the
+/// store are waited out.
+pub async fn run(topics: Topics, topic: &str, group: &str, handler: impl Handler, shutdown: Shutdown) {
+    let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
+    while !shutdown.is_called() {
+        match run_once(&topics, topic, group, &handler, &shutdown, &mut backoff).await {
+            Ok(()) => return,
+            Err(error) => {
+                let wait = backoff.next_wait();
+                tracing::error!(topic, group, %error, ?wait, "the consumer stopped; it starts again");
+                metrics::counter!("topics_consumer_failures_total", "topic" => topic.to_owned(), "group" => group.to_owned())
+                    .increment(1);
+                shutdown.sleep(wait).await;
+            }
+        }
+    }
+}
+
+async fn run_once(
+    topics: &Topics,
+    topic: &str,
+    group: &str,
+    handler: &impl Handler,
+    shutdown: &Shutdown,
+    backoff: &mut Backoff,
+) -> Result<()> {
+    let subscription = topics.subscribe(topic, group).await?;
+    let applier = Applier::new(topics, subscription.description().clone(), group, handler);
+    let mut consumer = Consumer { subscription, stopped: BTreeMap::new(), done: BTreeMap::new() };
+    let mut commit_at = Instant::now() + COMMIT_EVERY;
+    while !shutdown.is_called() {
+        let resume_at = consumer.resume_at();
+        tokio::select! {
+            records = consumer.subscription.poll() => {
+                consumer.apply(&applier, records?).await?;
+                backoff.reset();
+            }
+            () = tokio::time::sleep_until(commit_at), if !consumer.done.is_empty() => {}
+            () = tokio::time::sleep_until(resume_at.unwrap_or(commit_at)), if resume_at.is_some() => {
+                consumer.resume().await?;
+            }
+            () = shutdown.called() => {}
+        }
+        if commit_at <= Instant::now() || shutdown.is_called() {
+            consumer.commit().await?;
+            commit_at = Instant::now() + COMMIT_EVERY;
+        }
+    }
+    Ok(())
+}
+
+struct Consumer {
+    subscription: Subscription,
+    /// Partitions that a failure stopped, until when.
+    stopped: BTreeMap<u32, (Backoff, Instant)>,
+    /// What is done and not committed yet.
+    done: BTreeMap<u32, i64>,
+}
+
+impl Consumer {
+    /// Applies what was polled, partitions side by side.
+    async fn apply<H: Handler>(&mut self, applier: &Applier<'_, H>, records: Vec<Record>) -> Result<()> {
+        let mut by_partition: BTreeMap<u32, Vec<Record>> = BTreeMap::new();
+        for record in records {
+            by_partition.entry(record.partition).or_default().push(record);
+        }
+        let applied = by_partition
+            .into_iter()
+            .map(|(partition, records)| async move { (partition, applier.partition(records).await) });
+        for (partition, outcome) in futures::future::join_all(applied).await {
+            self.done.insert(partition, outcome.next);
+            match outcome.stopped_by {
+                None => {
+                    self.stopped.remove(&partition);
+                }
+                Some(failure) => self.stop(partition, outcome.next, &failure).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn stop(&mut self, partition: u32, next: i64, failure: &Failure) -> Result<()> {
+        let new = || (Backoff::new(Duration::from_millis(50), Duration::from_secs(10)), Instant::now());
+        let (backoff, until) = self.stopped.entry(partition).or_insert_with(new);
+        let wait = backoff.next_wait();
+        *until = Instant::now() + wait;
+        let (topic, group) = (self.subscription.topic(), self.subscription.group());
+        tracing::warn!(topic, group, partition, offset = next, %failure, ?wait, "stopped; trying again");
+        self.subscription.pause(partition).await?;
+        self.subscription.seek(Position { partition, next }).await
+    }
+
+    fn resume_at(&self) -> Option<Instant> {
+        let paused = self.stopped.values().map(|(_, until)| *until);
+        paused.filter(|until| *until > Instant::now()).min()
+    }
+
+    async fn resume(&mut self) -> Result<()> {
+        for (partition, (_, until)) in &self.stopped {
+            if *until <= Instant::now() {
+                self.subscription.resume(*partition).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn commit(&mut self) -> Result<()> {
+        let positions: Vec<_> = std::mem::take(&mut self.done)
+            .into_iter()
+            .map(|(partition, next)| Position { partition, next })
+            .collect();
+        if !positions.is_empty() {
+            self.subscription.commit(&positions).await?;
+        }
+        Ok(())
+    }
+}

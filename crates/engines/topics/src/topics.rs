@@ -1,0 +1,277 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use kit::Clock;
+use store::{Read as _, Shard, Store};
+
+use crate::backend::{Backend, Description, Ends};
+use crate::embedded::Embedded;
+use crate::kafka::Kafka;
+use crate::tables::{GROUPS, GroupRow};
+use crate::{Error, MAX_MESSAGE_BYTES, Message, Placed, Position, Record, Result, Subscription, Tokens};
+
+/// Settings that the backends share; each takes what concerns it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Records older than this go (embedded; given to Kafka when a topic is made).
+    pub retention: Duration,
+    /// The oldest records of a partition go when it holds more than this (embedded; given to Kafka likewise).
+    pub retention_bytes: u64,
+    /// Copies of each partition that Kafka keeps; 0 leaves it to the broker.
+    pub replication: u32,
+    pub clock: Clock,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            retention: Duration::from_secs(7 * 24 * 3600),
+            retention_bytes: 1 << 30,
+            replication: 0,
+            clock: Clock::system(),
+        }
+    }
+}
+
+/// A topic and its ends, for lists.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct TopicInfo {
+    pub topic: String,
+    pub partitions: u32,
+    pub incarnation: String,
+    pub ends: Vec<Ends>,
+}
+
+/// How far behind a group is in one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Lag {
+    pub partition: u32,
+    /// `None`: the group never committed here and begins at the low end.
+    pub position: Option<i64>,
+    pub ends: Ends,
+    pub lag: i64,
+}
+
+/// Where a group is moved to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum To {
+    Start,
+    End,
+    Positions(Vec<Position>),
+}
+
+/// The topics of a process. Clones share them.
+#[derive(Clone)]
+pub struct Topics {
+    backend: Arc<dyn Backend>,
+    store: Store,
+    tokens: Tokens,
+    options: Arc<Options>,
+}
+
+impl Topics {
+    /// Opens `embedded:` (records live in the store) or `kafka://host:port[,host:port…]`.
+    pub fn open(url: &str, store: Store, tokens: impl Into<Tokens>, options: Options) -> Result<Self> {
+        let (tokens, options) = (tokens.into(), Arc::new(options));
+        let backend: Arc<dyn Backend> = match url.split_once(':') {
+            Some(("embedded", "")) => Arc::new(Embedded::new(store.clone(), tokens.clone(), options.clone())),
+            Some(("kafka", brokers)) if brokers.len() > 2 && brokers.starts_with("//") => {
+                Arc::new(Kafka::open(brokers.trim_start_matches('/'), options.clone())?)
+            }
+            _ => {
+                return Err(Error::invalid(format!(
+                    "topics are embedded: or kafka://host:port[,host:port…], not {url:?}"
+                )));
+            }
+        };
+        Ok(Self { backend, store, tokens, options })
+    }
+
+    /// Makes the topic if it is missing; refuses one that has another number of partitions.
+    pub async fn ensure(&self, topic: &str, partitions: u32) -> Result<Description> {
+        check_name("topic", topic)?;
+        if partitions == 0 || partitions > u32::from(store::SHARDS) {
+            return Err(Error::invalid(format!(
+                "a topic has 1 to {} partitions, not {partitions}",
+                store::SHARDS
+            )));
+        }
+        let found = self.backend.create(topic, partitions).await?;
+        if found.partitions != partitions {
+            return Err(Error::new(
+                crate::Kind::Incompatible,
+                format!(
+                    "topic {topic} has {} partitions and the configuration says {partitions}: keys would move to \
+                     other partitions and lose their order, so set it to {} or use another topic",
+                    found.partitions, found.partitions
+                ),
+            ));
+        }
+        Ok(found)
+    }
+
+    pub async fn describe(&self, topic: &str) -> Result<Description> {
+        self.backend.describe(topic).await
+    }
+
+    /// Appends messages; durable when it returns. Those of one key keep their order.
+    pub async fn publish(&self, topic: &str, messages: Vec<Message>) -> Result<Vec<Placed>> {
+        for message in &messages {
+            message.check_size(MAX_MESSAGE_BYTES)?;
+        }
+        if messages.is_empty() {
+            return Ok(Vec::new());
+        }
+        let count = messages.len();
+        let placed = self.backend.publish(topic, messages).await?;
+        metrics::counter!("topics_published_total", "topic" => topic.to_owned()).increment(count as u64);
+        Ok(placed)
+    }
+
+    /// Joins a group of readers.
+    pub async fn subscribe(&self, topic: &str, group: &str) -> Result<Subscription> {
+        check_name("group", group)?;
+        let description = self.backend.describe(topic).await?;
+        self.note_group(topic, group).await?;
+        Ok(Subscription::new(description, group, self.backend.subscribe(topic, group).await?))
+    }
+
+    pub async fn list(&self) -> Result<Vec<TopicInfo>> {
+        let mut infos = Vec::new();
+        for topic in self.backend.list().await? {
+            infos.push(self.info(&topic).await?);
+        }
+        Ok(infos)
+    }
+
+    pub async fn info(&self, topic: &str) -> Result<TopicInfo> {
+        let Description { topic, partitions, incarnation } = self.backend.describe(topic).await?;
+        let ends = self.backend.ends(&topic).await?;
+        Ok(TopicInfo { topic, partitions, incarnation, ends })
+    }
+
+    /// The groups that have read or committed in this topic.
+    pub async fn groups(&self, topic: &str) -> Result<Vec<String>> {
+        let snapshot = self.store.snapshot(Shard::of(topic)).await?;
+        let rows = snapshot.scan(&GROUPS, store::Range::prefix((topic,), MAX_GROUPS)?).await?;
+        Ok(rows.into_iter().map(|((_, group), _)| group).collect())
+    }
+
+    /// The last records of each partition, at most `n` in all, by time.
+    pub async fn tail(&self, topic: &str, n: usize) -> Result<Vec<Record>> {
+        let ends = self.backend.ends(topic).await?;
+        let mut records = Vec::new();
+        for (partition, ends) in ends.iter().enumerate() {
+            let from = ends.low.max(ends.high.saturating_sub(n as i64));
+            if from < ends.high {
+                records.extend(self.backend.read(topic, partition as u32, from, n).await?);
+            }
+        }
+        records.sort_by_key(|record| (record.timestamp, record.partition, record.offset));
+        Ok(records.split_off(records.len().saturating_sub(n)))
+    }
+
+    /// Records of one partition, for browsing.
+    pub async fn read(&self, topic: &str, partition: u32, from: i64, max: usize) -> Result<Vec<Record>> {
+        self.backend.read(topic, partition, from, max).await
+    }
+
+    /// What the group has not committed yet, at most `limit` records, without moving it: for readers over HTTP.
+    pub async fn records(&self, topic: &str, group: &str, limit: usize) -> Result<Vec<Record>> {
+        check_name("group", group)?;
+        let mut records = Vec::new();
+        for Lag { partition, position, ends, lag } in self.lag(topic, group).await? {
+            if lag > 0 && records.len() < limit {
+                let from = position.unwrap_or(ends.low);
+                records.extend(self.backend.read(topic, partition, from, limit - records.len()).await?);
+            }
+        }
+        Ok(records)
+    }
+
+    /// Moves the group of a reader over HTTP.
+    pub async fn commit(&self, topic: &str, group: &str, positions: &[Position]) -> Result<()> {
+        check_name("group", group)?;
+        let partitions = self.backend.describe(topic).await?.partitions;
+        if let Some(wrong) = positions.iter().find(|p| p.partition >= partitions || p.next < 0) {
+            return Err(Error::invalid(format!(
+                "topic {topic} has no partition {} with offset {}",
+                wrong.partition, wrong.next
+            )));
+        }
+        self.note_group(topic, group).await?;
+        self.backend.reposition(topic, group, positions).await
+    }
+
+    /// How far behind the group is, by partition.
+    pub async fn lag(&self, topic: &str, group: &str) -> Result<Vec<Lag>> {
+        let ends = self.backend.ends(topic).await?;
+        let positions = self.backend.positions(topic, group).await?;
+        let lag = |(partition, (ends, position)): (usize, (Ends, Option<i64>))| Lag {
+            partition: partition as u32,
+            position,
+            ends,
+            lag: (ends.high - position.unwrap_or(ends.low).max(ends.low)).max(0),
+        };
+        Ok(ends.into_iter().zip(positions).enumerate().map(lag).collect())
+    }
+
+    /// Moves the group, and forgets in all shards that it applied what lies behind the new positions.
+    pub async fn rewind(&self, topic: &str, group: &str, to: To) -> Result<()> {
+        let ends = self.backend.ends(topic).await?;
+        let each = |pick: fn(&Ends) -> i64| {
+            let at = |(partition, ends)| Position { partition: partition as u32, next: pick(ends) };
+            ends.iter().enumerate().map(at).collect()
+        };
+        let positions: Vec<Position> = match to {
+            To::Start => each(|ends| ends.low),
+            To::End => each(|ends| ends.high),
+            To::Positions(positions) => positions,
+        };
+        self.commit(topic, group, &positions).await
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    pub(crate) fn backend(&self) -> &dyn Backend {
+        &*self.backend
+    }
+
+    async fn note_group(&self, topic: &str, group: &str) -> Result<()> {
+        let shard = Shard::of(topic);
+        if self.store.snapshot(shard).await?.get(&GROUPS, (topic, group)).await?.is_some() {
+            return Ok(());
+        }
+        let row = GroupRow { first_seen_at: self.options.clock.now().0 };
+        self.store.transact(shard, async |tx| Ok(tx.put(&GROUPS, (topic, group), &row)?)).await
+    }
+}
+
+const MAX_GROUPS: usize = 1_000;
+const MAX_NAME_BYTES: usize = 200;
+
+/// Kafka's rules for names, which hold for both backends and for groups.
+pub(crate) fn check_name(what: &str, name: &str) -> Result<()> {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    if name.is_empty()
+        || name.len() > MAX_NAME_BYTES
+        || !name.bytes().all(legal)
+        || name == "."
+        || name == ".."
+    {
+        return Err(Error::invalid(format!(
+            "the name of a {what} has 1 to {MAX_NAME_BYTES} of the characters a-z A-Z 0-9 . _ -, not {name:?}"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! What the environment gives to the tests. What is absent is said, and in CI it is a failure.
+
+/// The address of a Kafka, or nothing: then the test ends and has run nothing.
+pub(crate) fn kafka(test: &str) -> Option<String> {
+    given("DVOR_TEST_KAFKA", test)
+}
+
+pub(crate) fn given(variable: &str, test: &str) -> Option<String> {
+    let value = std::env::var(variable).ok().filter(|value| !value.is_empty());
+    if value.is_none() {
+        assert!(std::env::var_os("CI").is_none(), "{test} needs {variable}; `cargo xtask test` sets it");
+        eprintln!("{test}: nothing was run, {variable} is not set (`cargo xtask test` sets it)");
+    }
+    value
+}
