@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod backends;
+mod broker;
 mod flow;
+mod kafka_flow;
 mod servers;
 
 /// Runs a test on virtual time, once for each seed.

@@ -16,12 +16,12 @@ use topics::{Message, Options, Record, Tokens, Topics};
 
 /// What a consumer saw of each key, in the order of its effects.
 const SEEN: Table<(String, i64), String> = Table::new("test", "seen", &["key", "number"], Space::Small);
-const TOPIC: &str = "offers.changes";
-const GROUP: &str = "test";
+pub(crate) const TOPIC: &str = "offers.changes";
+pub(crate) const GROUP: &str = "test";
 const PARTITIONS: u32 = 4;
-const KEYS: [&str; 5] = ["seller-1", "seller-2", "seller-3", "seller-4", "seller-5"];
+pub(crate) const KEYS: [&str; 5] = ["seller-1", "seller-2", "seller-3", "seller-4", "seller-5"];
 
-fn memory() -> Store {
+pub(crate) fn memory() -> Store {
     let tables = topics::tables().into_iter().chain(cluster::tables()).chain([SEEN.spec()]);
     Store::memory(Schema::new(tables))
 }
@@ -31,7 +31,7 @@ fn open(store: &Store) -> Topics {
 }
 
 /// Notes each payload in the shard of its key; `bad` payloads fail, other `!` ones cannot be decoded.
-struct Notes;
+pub(crate) struct Notes;
 
 #[async_trait]
 impl Handler for Notes {
@@ -45,8 +45,7 @@ impl Handler for Notes {
     async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
         for record in records {
             let payload = String::from_utf8_lossy(&record.payload).into_owned();
-            if payload == "bad" && !tx.get(&SEEN, ("mended", 0_i64)).await?.is_some_and(|word| word == "yes")
-            {
+            if payload == "bad" && tx.get(&SEEN, ("mended", 0_i64)).await?.is_none_or(|word| word != "yes") {
                 return Err(Failure::determinate("bad is bad"));
             }
             let key = String::from_utf8_lossy(&record.key).into_owned();
@@ -59,28 +58,28 @@ impl Handler for Notes {
 }
 
 /// What was seen of a key.
-async fn seen(store: &Store, key: &str) -> Vec<String> {
+pub(crate) async fn seen(store: &Store, key: &str) -> Vec<String> {
     let snapshot = store.snapshot(Shard::of(key)).await.unwrap();
     let rows = snapshot.scan(&SEEN, Range::prefix((key,), 10_000).unwrap()).await.unwrap();
     rows.into_iter().map(|(_, payload)| payload).collect()
 }
 
-async fn send(store: &Store, key: &str, payloads: &[String]) {
+pub(crate) async fn send(store: &Store, key: &str, payloads: &[String]) {
     let messages = payloads.iter().map(|payload| Message::new(key, payload.clone())).collect();
     store.transact(Shard::of(key), async |tx| topics::outbox::send(tx, TOPIC, messages).await).await.unwrap();
 }
 
-fn spawn_relay(topics: &Topics, shutdown: &Shutdown) -> JoinHandle<()> {
+pub(crate) fn spawn_relay(topics: &Topics, shutdown: &Shutdown) -> JoinHandle<()> {
     tokio::spawn(topics::relay::run(topics.clone(), shutdown.clone()))
 }
 
-fn spawn_consumer(topics: &Topics, shutdown: &Shutdown) -> JoinHandle<()> {
+pub(crate) fn spawn_consumer(topics: &Topics, shutdown: &Shutdown) -> JoinHandle<()> {
     let (topics, shutdown) = (topics.clone(), shutdown.clone());
     tokio::spawn(async move { topics::consume::run(topics, TOPIC, GROUP, Notes, shutdown).await })
 }
 
 /// Waits until it holds, in virtual time.
-async fn until<F: Future<Output = bool>>(what: &str, condition: impl Fn() -> F) {
+pub(crate) async fn until<F: Future<Output = bool>>(what: &str, condition: impl Fn() -> F) {
     for _ in 0..20_000 {
         if condition().await {
             return;
@@ -90,11 +89,11 @@ async fn until<F: Future<Output = bool>>(what: &str, condition: impl Fn() -> F) 
     panic!("it never came true: {what}");
 }
 
-async fn lag(topics: &Topics) -> i64 {
+pub(crate) async fn lag(topics: &Topics) -> i64 {
     topics.lag(TOPIC, GROUP).await.unwrap().iter().map(|lag| lag.lag).sum()
 }
 
-fn numbers(count: usize) -> Vec<String> {
+pub(crate) fn numbers(count: usize) -> Vec<String> {
     (0..count).map(|number| number.to_string()).collect()
 }
 
