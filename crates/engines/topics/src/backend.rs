@@ -60,9 +60,9 @@ pub trait Backend: Send + Sync {
     /// The ends of every partition.
     async fn ends(&self, topic: &str) -> Result<Vec<Ends>>;
 
-    /// At most `max` records of a partition from an offset on (from the low end, if that is higher), without waiting;
-    /// none when there are none.
-    async fn read(&self, topic: &str, partition: u32, from: i64, max: usize) -> Result<Vec<Record>>;
+    /// At most `max` records of each partition from its position on (from the low end, if that is higher), by partition
+    /// and offset, without waiting. Large records may make it fewer, but never none where there are some.
+    async fn read(&self, topic: &str, from: &[Position], max: usize) -> Result<Vec<Record>>;
 
     /// Where the group stands in every partition; `None` where it never committed.
     async fn positions(&self, topic: &str, group: &str) -> Result<Vec<Option<i64>>>;
@@ -71,13 +71,21 @@ pub trait Backend: Send + Sync {
     /// are any.
     async fn reposition(&self, topic: &str, group: &str, positions: &[Position]) -> Result<()>;
 
+    /// Removes the records before the positions.
+    async fn trim(&self, topic: &str, positions: &[Position]) -> Result<()>;
+
+    /// Removes what is older or more than is to be kept; a server that does so by itself needs nothing here.
+    async fn retain(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Joins the group: its members share the partitions, and get those of a member that goes.
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Member>>;
 }
 
 /// One member of a group. Leaves it when dropped.
 #[async_trait]
-pub trait Member: Send {
+pub trait Member: Send + Sync {
     /// Waits for records and gives at most `max`, those of a partition in order and without gaps from where the last
     /// poll ended (at first: from the group's position, or the low end). May return none, after the assignment changed
     /// or a while has passed. Dropped while waiting, it loses nothing.

@@ -4,6 +4,7 @@ mod append;
 mod member;
 mod members;
 mod read;
+mod retention;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +13,7 @@ use async_trait::async_trait;
 use store::{Range, Read as _, Shard, Store};
 
 use self::members::Members;
+use self::retention::Keep;
 use crate::backend::{Backend, Description, Ends, Leave, Member, OutboxBatch};
 use crate::tables::{PARTITIONS, POSITIONS, PositionRow, TOPICS, TopicRow};
 use crate::{Error, Message, Options, Placed, Position, Record, Result, Tokens};
@@ -109,14 +111,15 @@ impl Backend for Embedded {
         Ok(ends)
     }
 
-    async fn read(&self, topic: &str, partition: u32, from: i64, max: usize) -> Result<Vec<Record>> {
-        let partitions = self.known(topic).await?.partitions;
-        if partition >= partitions {
-            return Err(Error::invalid(format!("topic {topic} has no partition {partition}")));
+    async fn read(&self, topic: &str, from: &[Position], max: usize) -> Result<Vec<Record>> {
+        self.known(topic).await?;
+        let mut records = Vec::new();
+        for Position { partition, next } in from.iter().copied() {
+            let snapshot = self.store.snapshot(shard(partition)).await?;
+            let low = snapshot.get(&PARTITIONS, (topic,)).await?.map_or(0, |row| row.low);
+            records.extend(read::records(&snapshot, topic, partition, next.max(low), max).await?);
         }
-        let snapshot = self.store.snapshot(shard(partition)).await?;
-        let low = snapshot.get(&PARTITIONS, (topic,)).await?.map_or(0, |row| row.low);
-        read::records(&snapshot, topic, partition, from.max(low), max).await
+        Ok(records)
     }
 
     async fn positions(&self, topic: &str, group: &str) -> Result<Vec<Option<i64>>> {
@@ -142,6 +145,18 @@ impl Backend for Embedded {
                 .await?;
         }
         Ok(())
+    }
+
+    async fn trim(&self, topic: &str, positions: &[Position]) -> Result<()> {
+        self.known(topic).await?;
+        for position in positions {
+            retention::trim(self, topic, shard(position.partition), Keep::From(position.next)).await?;
+        }
+        Ok(())
+    }
+
+    async fn retain(&self) -> Result<()> {
+        retention::retain(self).await
     }
 
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Member>> {
