@@ -25,12 +25,18 @@ fn whatever_fails_nothing_is_lost_and_nothing_is_left() {
     let only: Option<u64> = std::env::var("DVOR_TEST_SEED").ok().map(|seed| seed.parse().unwrap());
     let seeds = only.map_or(0..SEEDS, |seed| seed..seed + 1);
     let (begun, mut total) = (Instant::now(), Counts::default());
-    for seed in seeds.clone() {
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        let counts = runtime.block_on(simulate(seed));
-        total.add(&counts);
-    }
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|worker| {
+                let seeds = seeds.clone().skip(worker).step_by(threads);
+                scope.spawn(move || seeds.map(run).collect::<Vec<_>>())
+            })
+            .collect();
+        for worker in workers {
+            worker.join().unwrap().iter().for_each(|counts| total.add(counts));
+        }
+    });
     println!("{} seeds in {:.1?}: {total:?}", seeds.end - seeds.start, begun.elapsed());
     // A simulation in which little happens checks little.
     if only.is_none() {
@@ -41,6 +47,11 @@ fn whatever_fails_nothing_is_lost_and_nothing_is_left() {
                 && total.failures > SEEDS
         );
     }
+}
+
+fn run(seed: u64) -> Counts {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.unwrap().block_on(simulate(seed))
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -155,7 +166,7 @@ async fn own(world: World, process: Process, number: u64, mut dice: StdRng) -> C
     let mut counts = Counts::default();
     for turn in 0..4 {
         let referrer = Referrer::new(format!("sim:{number}/{turn}")).unwrap();
-        sleep(HOUR.mul_f64(8.0 * dice.random::<f64>())).await;
+        sleep(HOUR.mul_f64(5.0 * dice.random::<f64>())).await;
         // Some processes are killed on the way; which owners begin again, the dice say.
         while dice.random_bool(0.8) {
             let patience = if dice.random_bool(0.2) { HOUR.mul_f64(dice.random()) } else { 48 * HOUR };
