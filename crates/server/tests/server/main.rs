@@ -1,0 +1,12 @@
+//! The real program, started as people start it and asked over its ports.
+
+mod access;
+mod cli;
+mod configuration;
+mod demo;
+mod grpc;
+mod http;
+mod life;
+mod program;
+mod telemetry;
+mod topics;
