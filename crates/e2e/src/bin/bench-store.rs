@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use e2e::bench::{self, Figure};
-use e2e::load::{self, CONTENT, OfferRows, QUEUE, bare, bare::Bare, seller_name};
+use e2e::load::bare_fjall::BareFjall;
+use e2e::load::bare_postgres::BarePostgres;
+use e2e::load::{self, Bare, CONTENT, OfferRows, QUEUE, seller_name};
 use rand::RngExt as _;
 use store::{Error, Options, Range, Read as _, Shard, Store};
 
@@ -28,25 +30,61 @@ const READ_OFFERS: u64 = 200_000;
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    let time = Duration::from_secs(arguments.seconds);
+    println!(
+        "rows: content 1,000 bytes, others 24 bytes; {SELLERS} sellers; reads among {READ_OFFERS} offers"
+    );
+    let mut all = embedded(&arguments).await?;
+    bench::print("embedded engine, reference: bare fjall with group commit", &all);
+    match std::env::var("DVOR_TEST_POSTGRES") {
+        Ok(server) => {
+            let figures = postgres(&arguments, &server).await?;
+            bench::print(
+                "PostgreSQL engine, reference: bare pipelined statements on as many connections",
+                &figures,
+            );
+            all.extend(figures);
+        }
+        Err(_) => println!("\nPostgreSQL was not measured: DVOR_TEST_POSTGRES names no server"),
+    }
+    bench::save("store", &all)
+}
+
+async fn embedded(arguments: &Arguments) -> anyhow::Result<Vec<Figure>> {
     let folder = tempfile::tempdir()?;
     let options = Options { reserve_bytes: 0, ..Options::default() };
     let url = format!("embedded:{}", folder.path().join("ours").display());
     let store = load::open(&url, &options).await?;
-    let bare = Arc::new(Bare::open(&folder.path().join("bare"))?);
+    let bare = Arc::new(Bare::Fjall(BareFjall::open(&folder.path().join("bare"))?));
+    measure(&store, &bare, arguments, 1).await
+}
 
-    let mut figures = vec![single(&store, &bare, time).await?];
-    figures.push(batch(&store, &bare, time).await?);
-    figures.push(one_shard(&store, time).await?);
-    fill(&store, &bare).await?;
-    figures.push(read(&store, &bare, time).await?);
-    figures.push(scan(&store, &bare, time).await?);
-    figures.extend(queue(&store, arguments.queue_rows).await?);
-    println!(
-        "rows: content 1,000 bytes, others 24 bytes; {SELLERS} sellers; reads among {READ_OFFERS} offers"
-    );
-    bench::print("embedded engine, reference: bare fjall with group commit", &figures);
-    bench::save("store", &figures)
+async fn postgres(arguments: &Arguments, server: &str) -> anyhow::Result<Vec<Figure>> {
+    let database = load::Database::create(server).await?;
+    let store = load::open(&database.url, &Options::default()).await?;
+    let bare = Arc::new(Bare::Postgres(BarePostgres::open(&database.url).await?));
+    // A tenth of the queue: a server's round trips are what it costs, not tombstones.
+    let figures = measure(&store, &bare, arguments, 10).await?;
+    store.engine().close().await?;
+    drop((store, bare));
+    database.remove().await?;
+    Ok(figures)
+}
+
+async fn measure(
+    store: &Store,
+    bare: &Arc<Bare>,
+    arguments: &Arguments,
+    smaller: u64,
+) -> anyhow::Result<Vec<Figure>> {
+    let time = Duration::from_secs(arguments.seconds);
+    let mut figures = vec![single(store, bare, time).await?];
+    figures.push(batch(store, bare, time).await?);
+    figures.push(one_shard(store, time).await?);
+    fill(store, bare).await?;
+    figures.push(read(store, bare, time).await?);
+    figures.push(scan(store, bare, time).await?);
+    figures.push(queue(store, arguments.queue_rows / smaller).await?);
+    Ok(figures)
 }
 
 async fn single(store: &Store, bare: &Arc<Bare>, time: Duration) -> anyhow::Result<Figure> {
@@ -65,7 +103,7 @@ async fn single(store: &Store, bare: &Arc<Bare>, time: Duration) -> anyhow::Resu
         let bare = bare.clone();
         move |number| {
             let bare = bare.clone();
-            async move { bare.write(bare::rows(&OfferRows::new(number % SELLERS, number, 10))).await }
+            async move { bare.write(&[OfferRows::new(number % SELLERS, number, 10)]).await }
         }
     })
     .await?;
@@ -92,7 +130,7 @@ async fn batch(store: &Store, bare: &Arc<Bare>, time: Duration) -> anyhow::Resul
         let bare = bare.clone();
         move |number| {
             let (bare, offers) = (bare.clone(), offers(number));
-            async move { bare.write(offers.iter().flat_map(bare::rows).collect()).await }
+            async move { bare.write(&offers).await }
         }
     })
     .await?;
@@ -128,7 +166,7 @@ async fn fill(store: &Store, bare: &Bare) -> anyhow::Result<()> {
             (start..start + 500).map(|offer| OfferRows::new(READ_SELLER, offer, 1)).collect();
         let put = async |tx: &mut store::Tx| offers.iter().try_for_each(|offer| offer.put(tx));
         store.transact(shard, put).await?;
-        bare.write(offers.iter().flat_map(bare::rows).collect()).await?;
+        bare.write(&offers).await?;
     }
     Ok(())
 }
@@ -155,7 +193,7 @@ async fn read(store: &Store, bare: &Arc<Bare>, time: Duration) -> anyhow::Result
             let (bare, seller) = (bare.clone(), seller.clone());
             async move {
                 let offer = rand::rng().random_range(0..READ_OFFERS) as i64;
-                anyhow::ensure!(bare.get(&seller, offer)? > 0, "offer {offer} is gone");
+                anyhow::ensure!(bare.get(&seller, offer).await? > 0, "offer {offer} is gone");
                 tokio::task::consume_budget().await;
                 Ok(())
             }
@@ -189,7 +227,7 @@ async fn scan(store: &Store, bare: &Arc<Bare>, time: Duration) -> anyhow::Result
             let (bare, seller) = (bare.clone(), seller.clone());
             async move {
                 let from = rand::rng().random_range(0..READ_OFFERS - 50) as i64;
-                anyhow::ensure!(bare.scan(&seller, from, 50)? >= 50_000, "a short page");
+                anyhow::ensure!(bare.scan(&seller, from, 50).await? >= 50_000, "a short page");
                 tokio::task::consume_budget().await;
                 Ok(())
             }
@@ -201,7 +239,7 @@ async fn scan(store: &Store, bare: &Arc<Bare>, time: Duration) -> anyhow::Result
 }
 
 /// Appends at one end and takes at the head, keeping a head cursor; the rate at the end beside that at the begin.
-async fn queue(store: &Store, rows: u64) -> anyhow::Result<Vec<Figure>> {
+async fn queue(store: &Store, rows: u64) -> anyhow::Result<Figure> {
     const STEP: u64 = 100;
     let shards = 8;
     let steps = rows / STEP / shards;
@@ -234,7 +272,7 @@ async fn queue(store: &Store, rows: u64) -> anyhow::Result<Vec<Figure>> {
     let last = f64::midpoint(tenth(8), tenth(9));
     let figure =
         Figure::new(format!("queue, last fifth of {rows} rows"), "rows/s", last, "flat: ≥ 0.7 of the first");
-    Ok(vec![figure.beside(first)])
+    Ok(figure.beside(first))
 }
 
 async fn queue_step(

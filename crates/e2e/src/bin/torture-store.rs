@@ -20,13 +20,24 @@ struct Arguments {
 enum Command {
     /// What is killed.
     Child { url: String },
+    /// Fills the small disk that this folder is on.
+    FullDisk { folder: std::path::PathBuf },
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if let Some(Command::Child { url }) = arguments.command {
-        return tokio::runtime::Runtime::new()?.block_on(store_child::run(&url));
+    match arguments.command {
+        Some(Command::Child { url }) => tokio::runtime::Runtime::new()?.block_on(store_child::run(&url)),
+        Some(Command::FullDisk { folder }) => {
+            let words = store_parent::full_disk(&std::env::current_exe()?, &folder)?;
+            println!("stopped on a full disk and went on with room: {}", words.trim());
+            Ok(())
+        }
+        None => torture(&arguments),
     }
+}
+
+fn torture(arguments: &Arguments) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let plan = Plan {
         kills: arguments.kills,

@@ -1,6 +1,10 @@
 //! Rows like those an offer makes, for ours and for the bare engine alike.
 
-pub mod bare;
+pub mod bare_fjall;
+pub mod bare_postgres;
+mod database;
+
+pub use database::Database;
 
 use store::{Error, Schema, Shard, Space, Store, Table, Tx};
 
@@ -84,4 +88,35 @@ pub fn content(seed: u64) -> Vec<u8> {
 
 pub async fn open(url: &str, options: &store::Options) -> Result<Store, Error> {
     Store::open(&[url.to_owned()], schema(), options).await
+}
+
+/// The bare engine that a figure stands beside.
+pub enum Bare {
+    Fjall(bare_fjall::BareFjall),
+    Postgres(bare_postgres::BarePostgres),
+}
+
+impl Bare {
+    pub async fn write(&self, offers: &[OfferRows]) -> anyhow::Result<()> {
+        match self {
+            Self::Fjall(bare) => bare.write(offers).await,
+            Self::Postgres(bare) => bare.write(offers).await,
+        }
+    }
+
+    /// The bytes of one offer's content.
+    pub async fn get(&self, seller: &str, offer: i64) -> anyhow::Result<usize> {
+        match self {
+            Self::Fjall(bare) => bare.get(seller, offer),
+            Self::Postgres(bare) => bare.get(seller, offer).await,
+        }
+    }
+
+    /// The bytes of a page of contents.
+    pub async fn scan(&self, seller: &str, from: i64, limit: usize) -> anyhow::Result<usize> {
+        match self {
+            Self::Fjall(bare) => bare.scan(seller, from, limit),
+            Self::Postgres(bare) => bare.scan(seller, from, limit).await,
+        }
+    }
 }

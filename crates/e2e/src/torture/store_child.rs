@@ -27,9 +27,15 @@ fn shard_of(writer: i64) -> Shard {
     Shard::wrapping((writer % SHARDS_USED) as u64)
 }
 
+/// As the server does it: the reason, and an end at once.
+fn stop(reason: &str) {
+    eprintln!("{reason}");
+    std::process::abort();
+}
+
 /// Runs until it is killed. Prints `state w l` for each writer found, `ready`, then `begin w n` and `ack w n`.
 pub async fn run(url: &str) -> anyhow::Result<()> {
-    let options = Options { reserve_bytes: 0, on_failure: |_| std::process::abort(), ..Options::default() };
+    let options = Options { reserve_bytes: 0, on_failure: stop, ..Options::default() };
     let tables = [LAST.spec(), COUNT.spec(), SMALL.spec(), LARGE.spec(), QUEUE.spec()];
     let store = Store::open(&[url.to_owned()], Schema::new(tables), &options).await?;
     let mut last = Vec::new();

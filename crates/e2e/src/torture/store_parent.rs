@@ -21,6 +21,8 @@ const HANG: Duration = Duration::from_secs(60);
 struct Ledger {
     begun: HashMap<i64, i64>,
     acknowledged: HashMap<i64, i64>,
+    /// Acknowledgements of the present life.
+    fresh: u64,
 }
 
 /// Kills children that work on the store of `url` (in `folder`) as often as the plan says, and checks after each.
@@ -45,6 +47,36 @@ pub fn run(child: &Path, url: &str, folder: &Path, plan: &Plan) -> anyhow::Resul
     }
     report.acknowledged = ledger.acknowledged.values().map(|number| *number as u64).sum();
     Ok(report)
+}
+
+/// On a disk that is small enough to fill up: the child must stop by itself with a sentence, and once there is room
+/// again everything acknowledged must be there and writes must go on. Returns the child's last words.
+pub fn full_disk(child: &Path, folder: &Path) -> anyhow::Result<String> {
+    let ballast = folder.join("ballast");
+    std::fs::write(&ballast, vec![1; 24 << 20])?;
+    let url = format!("embedded:{}", folder.join("store").display());
+    let mut ledger = Ledger::default();
+    let mut report = Report::default();
+    let mut process =
+        Command::new(child).arg("child").arg(&url).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let lines = read_lines(&mut process)?;
+    loop {
+        match lines.recv_timeout(HANG) {
+            Ok(line) => ledger.note(&line, &mut report)?,
+            Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                process.kill()?;
+                bail!("the child neither wrote nor stopped on a full disk");
+            }
+        }
+    }
+    let output = process.wait_with_output()?;
+    ensure!(!output.status.success(), "a full disk ended well");
+    ledger.end_life();
+    std::fs::remove_file(&ballast)?;
+    let plan = Plan { kills: 1, seed: 0, patience: HANG, most_disk_bytes: u64::MAX };
+    one_life(child, &url, false, Duration::from_millis(50), &mut ledger, &mut report, &plan)?;
+    Ok(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 fn one_life(
@@ -79,7 +111,9 @@ fn one_life(
         if line == "ready" {
             kill_at = kill_at.or_else(|| Some(Instant::now() + after)).filter(|_| !killed);
         }
-        if ledger.note(&line, report)? == Some(First::Acknowledged) && !early {
+        let unanswered = ledger.fresh == 0;
+        ledger.note(&line, report)?;
+        if unanswered && ledger.fresh == 1 && !early {
             let reopened = began.elapsed();
             report.slowest_reopen_ms = report.slowest_reopen_ms.max(reopened.as_millis());
             ensure!(
@@ -95,15 +129,10 @@ fn one_life(
     Ok(())
 }
 
-#[derive(PartialEq)]
-enum First {
-    Acknowledged,
-}
-
 impl Ledger {
-    fn note(&mut self, line: &str, report: &mut Report) -> anyhow::Result<Option<First>> {
+    fn note(&mut self, line: &str, report: &mut Report) -> anyhow::Result<()> {
         let words: Vec<_> = line.split(' ').collect();
-        let [word, writer, number] = words[..] else { return Ok(None) };
+        let [word, writer, number] = words[..] else { return Ok(()) };
         let (writer, number): (i64, i64) = (writer.parse()?, number.parse()?);
         let acknowledged = self.acknowledged.get(&writer).copied().unwrap_or_default();
         match word {
@@ -120,22 +149,17 @@ impl Ledger {
             "begin" => drop(self.begun.insert(writer, number)),
             "ack" => {
                 self.acknowledged.insert(writer, number);
-                let first = !self.acknowledged.contains_key(&FIRST);
-                self.acknowledged.insert(FIRST, 0);
-                return Ok(first.then_some(First::Acknowledged));
+                self.fresh += 1;
             }
             other => bail!("the child said {other:?}"),
         }
-        Ok(None)
+        Ok(())
     }
 
     fn end_life(&mut self) {
-        self.acknowledged.remove(&FIRST);
+        self.fresh = 0;
     }
 }
-
-/// Not a writer: marks that this life has acknowledged something.
-const FIRST: i64 = -1;
 
 fn read_lines(child: &mut Child) -> anyhow::Result<mpsc::Receiver<String>> {
     let out = child.stdout.take().context("the child has a stdout")?;

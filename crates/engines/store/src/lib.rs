@@ -37,6 +37,7 @@ mod fault;
 mod key;
 mod memory;
 mod overlay;
+mod postgres;
 mod range;
 mod schema;
 mod shard;

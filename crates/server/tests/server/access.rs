@@ -78,8 +78,8 @@ async fn a_web_page_gets_nowhere() {
     assert_eq!(answer(request).await.0, 200);
 }
 
-#[test]
-fn beyond_loopback_a_token_is_needed_first() {
+#[tokio::test]
+async fn beyond_loopback_a_token_is_needed_first() {
     let data = tempfile::tempdir().unwrap();
     let serve = |http: &str, grpc: &str| {
         run(dvor().args(["serve", "--http", http, "--grpc", grpc, "--data"]).arg(data.path()))
@@ -90,9 +90,12 @@ fn beyond_loopback_a_token_is_needed_first() {
     let made = run(dvor().args(["token", "create", "--scope", "admin", "--data"]).arg(data.path()));
     assert_eq!(made.code, 0, "{made:?}");
     let server = Server::start_in(data, |command| {
-        command.env("DVOR_HTTP", "ignored, since flags win").args(["--snippets", "127.0.0.1:0"]);
+        command.args(["--http", "0.0.0.0:0", "--grpc", "[::]:0"]);
     });
-    drop(server);
+    assert_eq!(server.get("/healthz").await.0, 200);
+    assert_eq!(server.get("/v1/topics").await.0, 401);
+    assert_eq!(server.get_as(made.out.trim(), "/v1/topics").await.0, 200);
+    assert_eq!(server.command(&["token", "list"]).code, 0);
 }
 
 #[tokio::test]

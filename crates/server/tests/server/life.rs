@@ -124,6 +124,29 @@ fn a_full_disk_is_one_sentence() {
 }
 
 #[test]
+fn a_store_of_a_newer_version_is_refused_and_left_alone() {
+    let data = tempfile::tempdir().unwrap();
+    let list = || run(dvor().args(["token", "list", "--data"]).arg(data.path()));
+    assert_eq!(list().code, 0);
+    let format = data.path().join("store/format");
+    let known = std::fs::read_to_string(&format).unwrap();
+    std::fs::write(&format, "dvor store 99\n").unwrap();
+    list().refused(1, &["newer version", "99"]);
+    std::fs::write(&format, known).unwrap();
+    assert_eq!(list().code, 0);
+}
+
+#[test]
+fn a_postgresql_that_is_not_there_is_one_sentence() {
+    let data = tempfile::tempdir().unwrap();
+    let away = run(dvor()
+        .args(["token", "list", "--store", "postgres://dvor:hidden@127.0.0.1:9/dvor", "--data"])
+        .arg(data.path()));
+    away.refused(5, &["127.0.0.1"]);
+    assert!(!away.err.contains("hidden"), "{away:?}");
+}
+
+#[test]
 fn an_unknown_store_or_a_missing_server_is_one_sentence() {
     let data = tempfile::tempdir().unwrap();
     let run_in = |arguments: &[&str]| run(dvor().args(arguments).arg("--data").arg(data.path()));

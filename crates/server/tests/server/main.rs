@@ -1,5 +1,7 @@
 //! The real program, started as people start it and asked over its ports.
 
+#![allow(unreachable_pub, reason = "nothing of a test is reached from outside")]
+
 mod access;
 mod cli;
 mod configuration;

@@ -76,7 +76,8 @@ impl Server {
 
     pub fn start_in(data: TempDir, change: impl FnOnce(&mut Command)) -> Self {
         let mut command = dvor();
-        command.args(["serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--data"]).arg(data.path());
+        command.env("DVOR_HTTP", "127.0.0.1:0").env("DVOR_GRPC", "127.0.0.1:0");
+        command.args(["serve", "--data"]).arg(data.path());
         change(&mut command);
         let log = std::fs::File::create(data.path().join("log")).unwrap();
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! The bare engine: fjall with group commit and nothing else, as the reference for our embedded engine.
+//! The bare fjall: group commit and nothing else, as the reference for our embedded engine.
 
 use std::path::Path;
 use std::sync::mpsc;
@@ -8,16 +8,16 @@ use tokio::sync::oneshot;
 
 use super::{OfferRows, small_value};
 
-pub struct Bare {
-    pub db: Database,
-    pub spaces: [Keyspace; 3],
+pub struct BareFjall {
+    db: Database,
+    spaces: [Keyspace; 3],
     jobs: mpsc::Sender<Job>,
 }
 
 type Row = (usize, Vec<u8>, Option<Vec<u8>>);
 type Job = (Vec<Row>, oneshot::Sender<()>);
 
-impl Bare {
+impl BareFjall {
     pub fn open(folder: &Path) -> anyhow::Result<Self> {
         let db = Database::builder(folder)
             .worker_threads(4)
@@ -40,9 +40,9 @@ impl Bare {
     }
 
     /// Writes rows durably, in one group with whatever else is ready.
-    pub async fn write(&self, rows: Vec<Row>) -> anyhow::Result<()> {
+    pub async fn write(&self, offers: &[OfferRows]) -> anyhow::Result<()> {
         let (done, answer) = oneshot::channel();
-        self.jobs.send((rows, done))?;
+        self.jobs.send((offers.iter().flat_map(rows).collect(), done))?;
         Ok(answer.await?)
     }
 
@@ -62,7 +62,7 @@ impl Bare {
 }
 
 /// The same rows as `OfferRows::put` writes.
-pub fn rows(offer: &OfferRows) -> Vec<Row> {
+fn rows(offer: &OfferRows) -> Vec<Row> {
     let mut rows = vec![(1, key(1, &offer.seller, &[offer.offer]), Some(offer.content.clone()))];
     for kind in 0..offer.small {
         let key = key(2, &offer.seller, &[kind as i64, offer.offer]);
