@@ -127,7 +127,8 @@ fn a_full_disk_is_one_sentence() {
 fn a_store_of_a_newer_version_is_refused_and_left_alone() {
     let data = tempfile::tempdir().unwrap();
     let list = || run(dvor().args(["token", "list", "--data"]).arg(data.path()));
-    assert_eq!(list().code, 0);
+    list().refused(3, &["there is no store in"]);
+    assert_eq!(run(dvor().args(["token", "create", "--scope", "admin", "--data"]).arg(data.path())).code, 0);
     let format = data.path().join("store/format");
     let known = std::fs::read_to_string(&format).unwrap();
     std::fs::write(&format, "dvor store 99\n").unwrap();
@@ -152,6 +153,8 @@ fn an_unknown_store_or_a_missing_server_is_one_sentence() {
     let run_in = |arguments: &[&str]| run(dvor().args(arguments).arg("--data").arg(data.path()));
     run_in(&["token", "list", "--server", "http://127.0.0.1:9"])
         .refused(5, &["http://127.0.0.1:9", "does not answer"]);
+    run_in(&["table", "list"]).refused(3, &["there is no store in"]);
+    assert_eq!(run_in(&["token", "create", "--scope", "admin"]).code, 0);
     run_in(&["cluster", "show"]).refused(5, &["running server"]);
     run_in(&["table", "scan", "nonsense"]).refused(2, &["system.name"]);
     run_in(&["table", "scan", "access.tokns"]).refused(3, &["access.tokens"]);

@@ -98,9 +98,8 @@ impl Server {
             {
                 return running;
             }
-            if self.child.try_wait().unwrap().is_some() || began.elapsed() > PATIENCE {
-                panic!("the server did not start: {}", self.log());
-            }
+            let alive = self.child.try_wait().unwrap().is_none();
+            assert!(alive && began.elapsed() < PATIENCE, "the server did not start: {}", self.log());
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -26,7 +26,7 @@ impl TraceService for Collector {
     }
 }
 
-async fn collector() -> (SocketAddr, mpsc::UnboundedReceiver<ExportTraceServiceRequest>) {
+fn collector() -> (SocketAddr, mpsc::UnboundedReceiver<ExportTraceServiceRequest>) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let incoming = tonic::transport::server::TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = incoming.local_addr().unwrap();
@@ -37,7 +37,7 @@ async fn collector() -> (SocketAddr, mpsc::UnboundedReceiver<ExportTraceServiceR
 
 #[tokio::test]
 async fn traces_reach_a_collector_and_continue_the_callers() {
-    let (address, mut exports) = collector().await;
+    let (address, mut exports) = collector();
     let server = Server::start_with(|command| {
         command
             .env("DVOR_OTEL__ENDPOINT", format!("http://{address}"))
