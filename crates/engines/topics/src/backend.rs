@@ -71,13 +71,21 @@ pub trait Backend: Send + Sync {
     /// are any.
     async fn reposition(&self, topic: &str, group: &str, positions: &[Position]) -> Result<()>;
 
+    /// Removes the records before the positions.
+    async fn trim(&self, topic: &str, positions: &[Position]) -> Result<()>;
+
+    /// Removes what is older or more than is to be kept; a server that does so by itself needs nothing here.
+    async fn retain(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Joins the group: its members share the partitions, and get those of a member that goes.
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Member>>;
 }
 
 /// One member of a group. Leaves it when dropped.
 #[async_trait]
-pub trait Member: Send {
+pub trait Member: Send + Sync {
     /// Waits for records and gives at most `max`, those of a partition in order and without gaps from where the last
     /// poll ended (at first: from the group's position, or the low end). May return none, after the assignment changed
     /// or a while has passed. Dropped while waiting, it loses nothing.

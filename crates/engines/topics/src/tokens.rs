@@ -90,5 +90,5 @@ pub(crate) async fn changed(tokens: &mut Option<watch::Receiver<u64>>) {
     {
         return;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }

@@ -8,7 +8,9 @@ use crate::backend::{Backend, Description, Ends};
 use crate::embedded::Embedded;
 use crate::kafka::Kafka;
 use crate::tables::{GROUPS, GroupRow};
-use crate::{Error, MAX_MESSAGE_BYTES, Message, Placed, Position, Record, Result, Subscription, Tokens};
+use crate::{
+    Error, MAX_MESSAGE_BYTES, Message, Placed, Position, Record, Result, Subscription, Tokens, consume,
+};
 
 /// Settings that the backends share; each takes what concerns it.
 #[derive(Clone, Debug)]
@@ -192,15 +194,31 @@ impl Topics {
     /// Moves the group of a reader over HTTP.
     pub async fn commit(&self, topic: &str, group: &str, positions: &[Position]) -> Result<()> {
         check_name("group", group)?;
-        let partitions = self.backend.describe(topic).await?.partitions;
-        if let Some(wrong) = positions.iter().find(|p| p.partition >= partitions || p.next < 0) {
-            return Err(Error::invalid(format!(
-                "topic {topic} has no partition {} with offset {}",
-                wrong.partition, wrong.next
-            )));
-        }
+        self.check_positions(topic, positions).await?;
         self.note_group(topic, group).await?;
         self.backend.reposition(topic, group, positions).await
+    }
+
+    async fn check_positions(&self, topic: &str, positions: &[Position]) -> Result<()> {
+        let ends = self.backend.ends(topic).await?;
+        for Position { partition, next } in positions {
+            let Some(ends) = ends.get(*partition as usize) else {
+                return Err(Error::invalid(format!("topic {topic} has no partition {partition}")));
+            };
+            if !(0..=ends.high).contains(next) {
+                let high = ends.high;
+                return Err(Error::invalid(format!(
+                    "partition {partition} of {topic} ends at {high}, so no group can stand at {next}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the records before the positions.
+    pub async fn trim(&self, topic: &str, positions: &[Position]) -> Result<()> {
+        self.check_positions(topic, positions).await?;
+        self.backend.trim(topic, positions).await
     }
 
     /// How far behind the group is, by partition.
@@ -216,8 +234,10 @@ impl Topics {
         Ok(ends.into_iter().zip(positions).enumerate().map(lag).collect())
     }
 
-    /// Moves the group, and forgets in all shards that it applied what lies behind the new positions.
+    /// Moves the group, and forgets in all shards that it applied what lies behind the new positions, so that it is
+    /// applied again. What consumers are applying at that moment may be applied twice.
     pub async fn rewind(&self, topic: &str, group: &str, to: To) -> Result<()> {
+        let incarnation = self.backend.describe(topic).await?.incarnation;
         let ends = self.backend.ends(topic).await?;
         let each = |pick: fn(&Ends) -> i64| {
             let at = |(partition, ends)| Position { partition: partition as u32, next: pick(ends) };
@@ -228,7 +248,12 @@ impl Topics {
             To::End => each(|ends| ends.high),
             To::Positions(positions) => positions,
         };
-        self.commit(topic, group, &positions).await
+        // Whether the group can be moved at all is known only by doing it, and nothing may be forgotten if not.
+        self.commit(topic, group, &positions).await?;
+        consume::forget(&self.store, group, &incarnation, &positions).await?;
+        // Readers that went on meanwhile begin again, and what they noted on their way is forgotten.
+        self.backend.reposition(topic, group, &positions).await?;
+        consume::forget(&self.store, group, &incarnation, &positions).await
     }
 
     pub fn store(&self) -> &Store {

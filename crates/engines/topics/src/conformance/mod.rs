@@ -1,4 +1,5 @@
 //! What every backend must do, as plain functions. Each works in topics of its own, so they may share a broker.
+#![allow(clippy::unwrap_used, reason = "a suite of tests; it is in the library because others run it too")]
 
 mod groups;
 mod records;
@@ -17,7 +18,7 @@ pub use groups::{
 pub use records::{
     a_changed_number_of_partitions_is_refused, an_unknown_topic_is_said_to_be_unknown,
     messages_arrive_as_they_were_sent, records_of_a_key_keep_their_order, ten_thousand_records_arrive,
-    the_ends_and_the_tail_are_known, topics_have_an_incarnation,
+    the_ends_and_the_tail_are_known, topics_have_an_incarnation, what_was_removed_is_passed_over,
 };
 
 /// How to open the backend, and again after it was let go.

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Fixture, fresh, numbered, positions_after, read, texts};
-use crate::{Kind, Message, partition};
+use crate::{Kind, Message, Position, partition};
 
 pub async fn records_of_a_key_keep_their_order(fixture: &impl Fixture) {
     let topics = fixture.open().await;
@@ -93,6 +93,27 @@ pub async fn the_ends_and_the_tail_are_known(fixture: &impl Fixture) {
     let topics = fixture.open().await;
     let placed = topics.publish(&topic, numbered(50..51, 3)).await.unwrap();
     assert_eq!(placed[0].offset, 50, "offsets go on growing after a restart");
+}
+
+pub async fn what_was_removed_is_passed_over(fixture: &impl Fixture) {
+    let topics = fixture.open().await;
+    let (topic, group) = (fresh("removed"), fresh("group"));
+    topics.ensure(&topic, 1).await.unwrap();
+    topics.publish(&topic, numbered(0..50, 3)).await.unwrap();
+    topics.commit(&topic, &group, &[Position { partition: 0, next: 10 }]).await.unwrap();
+    topics.trim(&topic, &[Position { partition: 0, next: 30 }]).await.unwrap();
+    let ends = topics.info(&topic).await.unwrap().ends;
+    assert_eq!((ends[0].low, ends[0].high), (30, 50));
+    assert_eq!(topics.read(&topic, 0, 0, 1).await.unwrap()[0].offset, 30);
+    for group in [group, fresh("new")] {
+        assert_eq!(topics.lag(&topic, &group).await.unwrap()[0].lag, 20);
+        let mut subscription = topics.subscribe(&topic, &group).await.unwrap();
+        assert_eq!(read(&mut subscription, 20).await[0].offset, 30);
+    }
+    topics.trim(&topic, &[Position { partition: 0, next: 50 }]).await.unwrap();
+    assert_eq!(topics.publish(&topic, numbered(50..51, 3)).await.unwrap()[0].offset, 50);
+    let error = topics.trim(&topic, &[Position { partition: 0, next: 90 }]).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Invalid);
 }
 
 pub async fn topics_have_an_incarnation(fixture: &impl Fixture) {

@@ -1,24 +1,37 @@
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kit::Backoff;
 use store::{Read as _, Shard};
+use tokio::time::Instant;
 
 use super::{Failure, Handler};
-use crate::backend::Description;
+use crate::backend::{Description, Ends};
 use crate::dead_letters;
 use crate::tables::{APPLIED, AppliedRow};
 use crate::{Record, Topics};
 
 /// A record that has failed alone this often becomes a dead letter.
 const ATTEMPTS: u32 = 10;
+/// Records are skipped in bursts, after a restart; one look at the topic serves a burst.
+const LOOK_LASTS: Duration = Duration::from_secs(1);
 
 /// Applies the records of a topic for a group.
 pub(super) struct Applier<'a, H> {
-    topics: &'a Topics,
-    description: Description,
-    group: &'a str,
-    handler: &'a H,
+    pub(super) topics: &'a Topics,
+    pub(super) description: Description,
+    pub(super) group: &'a str,
+    pub(super) handler: &'a H,
+    /// The last look at the topic, for records that are about to be skipped.
+    look: tokio::sync::Mutex<Option<Look>>,
+    /// The topic was made anew under its name.
+    stale: AtomicBool,
+}
+
+struct Look {
+    at: Instant,
+    ends: Vec<Ends>,
 }
 
 /// How far a partition came.
@@ -30,7 +43,14 @@ pub(super) struct Outcome {
 
 impl<'a, H: Handler> Applier<'a, H> {
     pub(super) fn new(topics: &'a Topics, description: Description, group: &'a str, handler: &'a H) -> Self {
-        Self { topics, description, group, handler }
+        Self {
+            topics,
+            description,
+            group,
+            handler,
+            look: tokio::sync::Mutex::default(),
+            stale: AtomicBool::new(false),
+        }
     }
 
     /// Applies records of one partition: one transaction per shard, shards side by side.
@@ -105,26 +125,36 @@ impl<'a, H: Handler> Applier<'a, H> {
                 Ok::<_, Failure>(next)
             })
             .await?;
-        if next > last.offset + 1 {
-            self.check_not_beyond_the_end(last.partition, next).await
-        } else {
-            Ok(())
-        }
+        if next > records[0].offset { self.check_skip(last.partition, next).await } else { Ok(()) }
     }
 
-    /// A partition that ends before what was applied is not the one that was read.
-    async fn check_not_beyond_the_end(&self, partition: u32, next: i64) -> Result<(), Failure> {
-        let topic = &self.description.topic;
-        let ends = self.topics.backend().ends(topic).await?;
-        match ends.get(partition as usize) {
-            Some(ends) if next <= ends.high => Ok(()),
-            ends => Err(Failure::Transient(format!(
-                "group {} has applied partition {partition} of {topic} up to {next}, but it ends at {}: records are \
-                 lost, or the store is newer than the topic; rewind the group to go on",
-                self.group,
-                ends.map_or(0, |ends| ends.high),
-            ))),
+    /// Records may be skipped only if this is still the topic that was applied, and it reaches as far.
+    async fn check_skip(&self, partition: u32, next: i64) -> Result<(), Failure> {
+        let reaches = |look: &Look| look.ends.get(partition as usize).is_some_and(|ends| next <= ends.high);
+        let mut look = self.look.lock().await;
+        if look.as_ref().is_some_and(|look| look.at.elapsed() < LOOK_LASTS && reaches(look)) {
+            return Ok(());
         }
+        let Description { topic, incarnation, .. } = &self.description;
+        if self.topics.describe(topic).await?.incarnation != *incarnation {
+            self.stale.store(true, Ordering::Relaxed);
+            return Err(Failure::Transient(format!("topic {topic} was made anew")));
+        }
+        let ends = self.topics.backend().ends(topic).await?;
+        let look = look.insert(Look { at: Instant::now(), ends });
+        if reaches(look) {
+            return Ok(());
+        }
+        Err(Failure::Transient(format!(
+            "group {} has applied partition {partition} of {topic} up to {next}, but it ends at {}: records are lost, \
+             or the store is newer than the topic; rewind the group to go on",
+            self.group,
+            look.ends.get(partition as usize).map_or(0, |ends| ends.high),
+        )))
+    }
+
+    pub(super) fn is_stale(&self) -> bool {
+        self.stale.load(Ordering::Relaxed)
     }
 
     async fn bury(&self, record: &Record, reason: &str, attempts: u32) -> Result<(), Failure> {

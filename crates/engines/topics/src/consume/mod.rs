@@ -1,7 +1,9 @@
 //! The loop that applies a topic's records to the store, each once.
 
+mod applied;
 mod apply;
 mod failure;
+mod retry;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,10 +13,11 @@ use kit::{Backoff, Shutdown};
 use store::{Shard, Tx};
 use tokio::time::Instant;
 
+pub(crate) use applied::forget;
 pub use failure::{Failure, Undecodable};
 
 use self::apply::Applier;
-use crate::{Position, Record, Result, Subscription, Topics};
+use crate::{Error, Kind, Position, Record, Result, Subscription, Topics, dead_letters};
 
 /// What a consumer does with records.
 #[async_trait]
@@ -29,6 +32,8 @@ pub trait Handler: Send + Sync {
 
 /// Positions are committed this often: what they lag behind is skipped by `applied`.
 const COMMIT_EVERY: Duration = Duration::from_millis(500);
+/// How often letters to be retried are looked for without a wake-up, and the lag is told.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
 
 /// Applies the topic's records under the group's name until the shutdown is called. Failures of the backend and of the
 /// store are waited out.
@@ -56,10 +61,12 @@ async fn run_once(
     shutdown: &Shutdown,
     backoff: &mut Backoff,
 ) -> Result<()> {
+    let letters = topics.store().wakes().listen(dead_letters::CHANNEL);
     let subscription = topics.subscribe(topic, group).await?;
     let applier = Applier::new(topics, subscription.description().clone(), group, handler);
     let mut consumer = Consumer { subscription, stopped: BTreeMap::new(), done: BTreeMap::new() };
     let mut commit_at = Instant::now() + COMMIT_EVERY;
+    let mut look_at = Instant::now() + COMMIT_EVERY;
     while !shutdown.is_called() {
         let resume_at = consumer.resume_at();
         tokio::select! {
@@ -71,7 +78,16 @@ async fn run_once(
             () = tokio::time::sleep_until(resume_at.unwrap_or(commit_at)), if resume_at.is_some() => {
                 consumer.resume().await?;
             }
+            _ = letters.woken() => applier.retry(&consumer.subscription.assigned()).await?,
+            () = tokio::time::sleep_until(look_at) => {
+                look_at = Instant::now() + LOOK_EVERY;
+                applier.retry(&consumer.subscription.assigned()).await?;
+                consumer.tell_lag(topics).await?;
+            }
             () = shutdown.called() => {}
+        }
+        if applier.is_stale() {
+            return Err(Error::new(Kind::Incompatible, format!("topic {topic} was made anew")));
         }
         if commit_at <= Instant::now() || shutdown.is_called() {
             consumer.commit().await?;
@@ -83,10 +99,15 @@ async fn run_once(
 
 struct Consumer {
     subscription: Subscription,
-    /// Partitions that a failure stopped, until when.
-    stopped: BTreeMap<u32, (Backoff, Instant)>,
+    /// Partitions that a failure stopped and that have not gone on with success since.
+    stopped: BTreeMap<u32, Stopped>,
     /// What is done and not committed yet.
     done: BTreeMap<u32, i64>,
+}
+
+struct Stopped {
+    backoff: Backoff,
+    paused_until: Option<Instant>,
 }
 
 impl Consumer {
@@ -112,10 +133,12 @@ impl Consumer {
     }
 
     async fn stop(&mut self, partition: u32, next: i64, failure: &Failure) -> Result<()> {
-        let new = || (Backoff::new(Duration::from_millis(50), Duration::from_secs(10)), Instant::now());
-        let (backoff, until) = self.stopped.entry(partition).or_insert_with(new);
-        let wait = backoff.next_wait();
-        *until = Instant::now() + wait;
+        let stopped = self.stopped.entry(partition).or_insert_with(|| Stopped {
+            backoff: Backoff::new(Duration::from_millis(50), Duration::from_secs(10)),
+            paused_until: None,
+        });
+        let wait = stopped.backoff.next_wait();
+        stopped.paused_until = Some(Instant::now() + wait);
         let (topic, group) = (self.subscription.topic(), self.subscription.group());
         tracing::warn!(topic, group, partition, offset = next, %failure, ?wait, "stopped; trying again");
         self.subscription.pause(partition).await?;
@@ -123,16 +146,29 @@ impl Consumer {
     }
 
     fn resume_at(&self) -> Option<Instant> {
-        let paused = self.stopped.values().map(|(_, until)| *until);
-        paused.filter(|until| *until > Instant::now()).min()
+        self.stopped.values().filter_map(|stopped| stopped.paused_until).min()
     }
 
     async fn resume(&mut self) -> Result<()> {
-        for (partition, (_, until)) in &self.stopped {
-            if *until <= Instant::now() {
+        let (now, assigned) = (Instant::now(), self.subscription.assigned());
+        self.stopped.retain(|partition, _| assigned.contains(partition));
+        for (partition, stopped) in &mut self.stopped {
+            if stopped.paused_until.is_some_and(|until| until <= now) {
                 self.subscription.resume(*partition).await?;
+                stopped.paused_until = None;
             }
         }
+        Ok(())
+    }
+
+    /// The lag of the partitions that are read here.
+    async fn tell_lag(&self, topics: &Topics) -> Result<()> {
+        let (topic, group) = (self.subscription.topic(), self.subscription.group());
+        let assigned = self.subscription.assigned();
+        let all = topics.lag(topic, group).await?;
+        let lag: i64 = all.iter().filter(|lag| assigned.contains(&lag.partition)).map(|lag| lag.lag).sum();
+        let labels = [("topic", topic.to_owned()), ("group", group.to_owned())];
+        metrics::gauge!("topics_lag", &labels).set(lag as f64);
         Ok(())
     }
 

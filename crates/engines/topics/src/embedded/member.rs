@@ -98,7 +98,17 @@ impl EmbeddedMember {
         let cursor = &self.cursors[&partition];
         let next =
             cursor.next.filter(|_| cursor.moves == position.moves).unwrap_or(position.next).max(ends.low);
-        if next >= ends.high {
+        if next > ends.high {
+            let group = &self.group;
+            return Err(Error::new(
+                crate::Kind::Incompatible,
+                format!(
+                    "group {group} stands at {next} in partition {partition} of {topic}, which ends at {}: rewind it",
+                    ends.high
+                ),
+            ));
+        }
+        if next == ends.high {
             return Ok((Vec::new(), next, position.moves));
         }
         let records = read::records(&snapshot, topic, partition, next, max).await?;

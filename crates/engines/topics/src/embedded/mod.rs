@@ -4,6 +4,7 @@ mod append;
 mod member;
 mod members;
 mod read;
+mod retention;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +13,7 @@ use async_trait::async_trait;
 use store::{Range, Read as _, Shard, Store};
 
 use self::members::Members;
+use self::retention::Keep;
 use crate::backend::{Backend, Description, Ends, Leave, Member, OutboxBatch};
 use crate::tables::{PARTITIONS, POSITIONS, PositionRow, TOPICS, TopicRow};
 use crate::{Error, Message, Options, Placed, Position, Record, Result, Tokens};
@@ -142,6 +144,18 @@ impl Backend for Embedded {
                 .await?;
         }
         Ok(())
+    }
+
+    async fn trim(&self, topic: &str, positions: &[Position]) -> Result<()> {
+        self.known(topic).await?;
+        for position in positions {
+            retention::trim(self, topic, shard(position.partition), Keep::From(position.next)).await?;
+        }
+        Ok(())
+    }
+
+    async fn retain(&self) -> Result<()> {
+        retention::retain(self).await
     }
 
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Member>> {

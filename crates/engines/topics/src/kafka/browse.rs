@@ -7,7 +7,7 @@ use rdkafka::{Offset, TopicPartitionList};
 
 use super::client::{CALL_LIMIT, Client, Log, blocking};
 use super::error::error;
-use super::member::record;
+use super::member::{passing, record};
 use crate::{Record, Result};
 
 /// A read stops after the record that passes this.
@@ -73,7 +73,7 @@ fn collect(consumer: &BaseConsumer<Log>, partition: u32, max: usize) -> Result<V
                 }
             }
             Some(Err(KafkaError::PartitionEOF(_))) => break,
-            Some(Err(cause)) => return Err(error("a partition cannot be read", cause)),
+            Some(Err(cause)) => passing(cause)?,
         }
     }
     Ok(records)

@@ -187,7 +187,7 @@ impl Drop for KafkaMember {
 }
 
 /// Errors that pass by themselves are said and waited out.
-fn passing(cause: KafkaError) -> Result<()> {
+pub(super) fn passing(cause: KafkaError) -> Result<()> {
     use RDKafkaErrorCode as Code;
     let lasting = matches!(
         cause.rdkafka_error_code(),

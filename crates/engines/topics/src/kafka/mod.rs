@@ -191,6 +191,17 @@ impl Backend for Kafka {
         .await
     }
 
+    async fn trim(&self, topic: &str, positions: &[Position]) -> Result<()> {
+        let options =
+            AdminOptions::new().request_timeout(Some(CALL_LIMIT)).operation_timeout(Some(CALL_LIMIT));
+        let answers = self.client.admin().delete_records(&partition_list(topic, positions)?, &options).await;
+        let answers = answers.map_err(|cause| error("records cannot be removed", cause))?;
+        for element in answers.elements() {
+            element.error().map_err(|cause| error("records cannot be removed", cause))?;
+        }
+        Ok(())
+    }
+
     async fn subscribe(&self, topic: &str, group: &str) -> Result<Box<dyn Member>> {
         Ok(Box::new(member::KafkaMember::join(&self.client, topic, group)?))
     }

@@ -84,6 +84,7 @@ conformance! {
     ten_thousand_records_arrive,
     the_ends_and_the_tail_are_known,
     topics_have_an_incarnation,
+    what_was_removed_is_passed_over,
     an_unknown_topic_is_said_to_be_unknown,
     a_changed_number_of_partitions_is_refused,
     a_group_is_redelivered_what_it_has_not_committed,

@@ -8,8 +8,12 @@ pub(crate) fn kafka(test: &str) -> Option<String> {
 pub(crate) fn given(variable: &str, test: &str) -> Option<String> {
     let value = std::env::var(variable).ok().filter(|value| !value.is_empty());
     if value.is_none() {
-        assert!(std::env::var_os("CI").is_none(), "{test} needs {variable}; `cargo xtask test` sets it");
-        eprintln!("{test}: nothing was run, {variable} is not set (`cargo xtask test` sets it)");
+        absent(test, variable);
     }
     value
+}
+
+pub(crate) fn absent(test: &str, what: &str) {
+    assert!(std::env::var_os("CI").is_none(), "{test} needs {what}; `cargo xtask test` sets it");
+    eprintln!("{test}: nothing was run, there is no {what} (`cargo xtask test` sets it)");
 }
