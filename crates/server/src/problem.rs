@@ -246,7 +246,7 @@ impl From<cluster::Error> for Problem {
 }
 
 impl Problem {
-    /// An engine's error. What is wrong inside is for the log; the client learns what it can do.
+    /// An engine's error, whose text holds no secrets. What the server is to blame for goes to the log too.
     fn of_engine(code: Code, error: &dyn std::fmt::Display) -> Self {
         if code.status().is_server_error() {
             tracing::error!(code = code.name(), "{error}");

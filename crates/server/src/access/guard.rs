@@ -46,6 +46,7 @@ impl Door {
         if parts.extensions.get::<Access>().is_none()
             && let Some(access) = self.access(&parts).await?
         {
+            tracing::Span::current().record("who", access.who());
             parts.extensions.insert(access);
         }
         Ok(Request::from_parts(parts, body))

@@ -1,4 +1,5 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -27,9 +28,25 @@ pub enum Backend {
     Here { app: App, router: Router },
 }
 
+/// What to do when there is no store.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Refused,
+    Made,
+}
+
 impl Backend {
-    /// Finds the running server in the data folder; without one, opens the store.
+    /// Finds the running server in the data folder; without one, opens the store, which must be there.
     pub async fn open(common: &Common) -> Result<Self> {
+        Self::find(common, Missing::Refused).await
+    }
+
+    /// Likewise, and makes a store where there is none: for what comes before the first start.
+    pub async fn open_or_make(common: &Common) -> Result<Self> {
+        Self::find(common, Missing::Made).await
+    }
+
+    async fn find(common: &Common, missing: Missing) -> Result<Self> {
         let token = std::env::var("DVOR_TOKEN").ok().filter(|token| !token.is_empty());
         if let Some(server) = &common.server {
             return Self::server(server.trim_end_matches('/').to_owned(), token);
@@ -42,6 +59,15 @@ impl Backend {
         {
             let key = std::fs::read_to_string(LocalKey::path(&config.data)).ok();
             return Self::server(format!("http://{address}"), token.or(key));
+        }
+        let folder = config.store.first().and_then(|url| url.strip_prefix("embedded:"));
+        if let Some(folder) =
+            folder.filter(|folder| missing == Missing::Refused && !Path::new(folder).exists())
+        {
+            let detail = format!(
+                "there is no store in {folder}; `dvor serve` begins one, and --data names another folder"
+            );
+            return Err(Failure::of(exit::NOT_FOUND, detail));
         }
         Self::here(config).await
     }

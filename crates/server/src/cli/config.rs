@@ -28,8 +28,10 @@ impl ConfigCommand {
 }
 
 fn show(common: &Common) -> Result<()> {
-    let settings = common.settings()?;
-    Config::from_settings(&settings).map_err(usage)?;
+    let mut settings = common.settings()?;
+    let config = Config::from_settings(&settings).map_err(usage)?;
+    // The folder that is used says more than that none was named.
+    settings.fill("data", toml::Value::String(config.data.display().to_string()));
     if common.json {
         let item =
             |entry: &Entry| json!({ "key": entry.key, "value": shown(&entry.value), "source": entry.source });

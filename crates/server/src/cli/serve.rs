@@ -39,7 +39,7 @@ impl Serve {
             ("allow_private_addresses", self.allow_private_addresses.as_ref()),
         ])?;
         let config = Config::from_settings(&settings).map_err(usage)?;
-        let telemetry = Telemetry::begin(&config.log, &config.otel)?;
+        let telemetry = Telemetry::begin(&config.log, &config.otel).map_err(usage)?;
         let done = run(config).await;
         telemetry.end().await;
         done

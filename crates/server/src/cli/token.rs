@@ -31,7 +31,10 @@ pub enum TokenCommand {
 
 impl TokenCommand {
     pub async fn run(self, common: &Common) -> Result<()> {
-        let backend = Backend::open(common).await?;
+        let backend = match self {
+            Self::Create { .. } => Backend::open_or_make(common).await?,
+            _ => Backend::open(common).await?,
+        };
         let done = self.with(&backend, common.json).await;
         backend.close().await?;
         done

@@ -90,8 +90,8 @@ impl Config {
             bail!("{}: a topic has 1 to {} partitions", settings.place("topic.partitions"), store::SHARDS);
         }
         Ok(Self {
-            topics: topics_url(settings.text("topics")?),
-            files: files_url(&settings.text("files")?, &data),
+            topics: settings.read("topics", topics_url)?,
+            files: settings.read("files", |url| files_url(url, &data))?,
             http: settings.read("http", |text: String| text.parse())?,
             grpc: settings.read("grpc", |text: String| text.parse())?,
             snippets: settings.read("snippets", |text: String| text.parse())?,
@@ -132,7 +132,7 @@ impl Config {
 }
 
 fn is_embedded(urls: &[String]) -> bool {
-    urls.iter().any(|url| url.starts_with("embedded:") || url.starts_with("memory:"))
+    urls.iter().any(|url| url.starts_with("embedded:"))
 }
 
 fn limits(settings: &Settings) -> Result<Limits> {
@@ -162,28 +162,42 @@ fn data_folder(configured: &str) -> Result<PathBuf> {
 }
 
 fn store_urls(settings: &Settings, data: &std::path::Path) -> Result<Vec<String>> {
-    let urls: Vec<String> = match settings.value("store")? {
-        toml::Value::String(url) => vec![url.clone()],
-        list => list.clone().try_into().context("store")?,
+    let whole = |url: String| match url.split_once(':') {
+        None if url == "embedded" => Ok(format!("embedded:{}", data.join("store").display())),
+        Some(("embedded", folder)) if !folder.is_empty() => Ok(url),
+        Some(("postgres" | "postgresql", _)) => Ok(url),
+        // It may hold a password, so it is not repeated.
+        _ => bail!("a store is embedded, embedded:DIR or postgres://USER@HOST/DATABASE"),
     };
-    let embedded = |url: String| match url.as_str() {
-        "embedded" | "embedded:" => format!("embedded:{}", data.join("store").display()),
-        _ => url,
-    };
-    if urls.is_empty() {
-        bail!("{}: a store needs at least one server", settings.place("store"));
+    settings.read("store", |value: toml::Value| {
+        let urls: Vec<String> = match value {
+            toml::Value::String(url) => vec![url],
+            list => list.try_into()?,
+        };
+        let urls: Vec<String> = urls.into_iter().map(whole).collect::<Result<_>>()?;
+        match urls.as_slice() {
+            [] => bail!("a store needs at least one server"),
+            [_, _, ..] if is_embedded(&urls) => bail!("only PostgreSQL servers can be several"),
+            _ => Ok(urls),
+        }
+    })
+}
+
+fn topics_url(url: String) -> Result<String> {
+    match url.as_str() {
+        "embedded" | "embedded:" => Ok("embedded:".to_owned()),
+        _ if url.starts_with("kafka://") => Ok(url),
+        _ => bail!("topics are embedded or kafka://HOST:PORT, not {url:?}"),
     }
-    Ok(urls.into_iter().map(embedded).collect())
 }
 
-fn topics_url(configured: String) -> String {
-    if configured == "embedded" { "embedded:".to_owned() } else { configured }
-}
-
-fn files_url(configured: &str, data: &std::path::Path) -> String {
-    match configured {
-        "file" | "file:" => format!("file:{}", data.join("files").display()),
-        _ => configured.to_owned(),
+fn files_url(url: String, data: &std::path::Path) -> Result<String> {
+    match url.split_once(':') {
+        None if url == "file" => Ok(format!("file:{}", data.join("files").display())),
+        Some(("file", folder)) if !folder.is_empty() => Ok(url),
+        Some(("s3", _)) => Ok(url),
+        // It may hold a key, so it is not repeated.
+        _ => bail!("files are kept in file, file:DIR or s3://BUCKET/PREFIX"),
     }
 }
 

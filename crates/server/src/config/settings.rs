@@ -99,6 +99,13 @@ impl Settings {
         self.set(key, value, Source::Flag { name })
     }
 
+    /// Shows another value for a key, without another source.
+    pub fn fill(&mut self, key: &str, value: Value) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.key == key) {
+            entry.value = value;
+        }
+    }
+
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }

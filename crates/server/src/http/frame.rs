@@ -15,6 +15,7 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use tracing::Instrument as _;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
+use super::listen::Peer;
 use super::request_id::{HEADER, RequestId};
 use crate::app::App;
 use crate::problem::{Code, Language, Problem};
@@ -29,6 +30,7 @@ pub async fn frame(State(app): State<App>, mut request: Request, next: Next) -> 
     let grpc = is_grpc(request.headers());
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0.to_string());
     let path = request.uri().path().to_owned();
     let span = tracing::info_span!(
         "request",
@@ -37,6 +39,8 @@ pub async fn frame(State(app): State<App>, mut request: Request, next: Next) -> 
         request_id = id.as_str(),
         %method,
         path,
+        peer,
+        who = tracing::field::Empty,
     );
     // A caller that traces continues here; one that does not begins a trace of its own.
     let _ = span.set_parent(TraceContextPropagator::new().extract(&Headers(request.headers())));

@@ -24,6 +24,10 @@ const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// After an error that is not one connection's own (no file descriptors), before the next try.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// Where a call comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub SocketAddr);
+
 /// Takes an address; `flag` is the one that changes it.
 pub async fn bind(listen: Listen, flag: &str) -> Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(listen.0).await.map_err(|error| match error.kind() {
@@ -56,8 +60,8 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, shutdo
             () = shutdown.called() => break,
             next = next => next,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!("a connection could not be accepted: {error}");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -66,7 +70,7 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, shutdo
         };
         let (server, router, watcher) = (server.clone(), router.clone(), graceful.watcher());
         tokio::spawn(async move {
-            let served = watcher.watch(connection(&server, stream, router).into_owned());
+            let served = watcher.watch(connection(&server, stream, peer, router).into_owned());
             if let Err(error) = served.await {
                 tracing::debug!("a connection ended: {error}");
             }
@@ -90,12 +94,15 @@ type Served = TowerToHyperService<
 fn connection(
     server: &auto::Builder<TokioExecutor>,
     stream: TcpStream,
+    peer: SocketAddr,
     router: Router,
 ) -> auto::Connection<'_, TokioIo<TcpStream>, Served, TokioExecutor> {
     // Small answers should not wait for more to send; a socket that refuses works all the same.
     let _ = stream.set_nodelay(true);
     let service = tower::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        router.clone().call(request.map(axum::body::Body::new))
+        let mut request = request.map(axum::body::Body::new);
+        request.extensions_mut().insert(Peer(peer));
+        router.clone().call(request)
     });
     let service = TowerToHyperService::new(tower::util::BoxCloneSyncService::new(service));
     server.serve_connection(TokioIo::new(stream), service)

@@ -5,6 +5,7 @@ mod frame;
 mod health;
 mod index;
 mod listen;
+mod openapi;
 mod paging;
 mod request_id;
 mod topics;
@@ -59,7 +60,8 @@ fn routes(config: &Config) -> (Router<App>, OpenApi) {
 }
 
 pub fn router(door: Door) -> Router {
-    let (routes, api) = routes(&door.app.config);
+    let (routes, mut api) = routes(&door.app.config);
+    openapi::complete(&mut api);
     let description: Arc<str> = api.to_pretty_json().unwrap_or_default().into();
     let serve_description = move || {
         let text = description.to_string();
