@@ -2,9 +2,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::engine::{Engine, SharedEngine};
-use crate::key::Decode;
+use crate::key::{Decode, Encode};
 use crate::table::{Value, decode_value};
-use crate::tx::check_range;
+use crate::tx::{check_range, encode_key};
 use crate::{
     Error, Kind, Range, Result, Schema, Shard, Snapshot, Table, Tx, Wakes, copy, embedded, memory, postgres,
 };
@@ -117,6 +117,19 @@ impl Store {
         rows.into_iter()
             .map(|(shard, (key, value))| Ok((shard, K::decode(key.as_slice())?, decode_value(&value)?)))
             .collect()
+    }
+
+    /// Writes one row without the shard's turn: only for rows that one process alone ever writes (heartbeats).
+    pub async fn put_alone<K: Decode, V: Value, Q: Encode>(
+        &self,
+        table: &Table<K, V>,
+        shard: Shard,
+        key: Q,
+        value: &V,
+    ) -> Result<()> {
+        let id = self.schema.id(table.system(), table.name())?;
+        let key = encode_key(table, &key)?;
+        self.engine.put_alone(shard, id, key, value.encode_to_vec().into()).await
     }
 
     pub fn wakes(&self) -> &Wakes {

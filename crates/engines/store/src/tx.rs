@@ -205,7 +205,7 @@ impl Read for Snapshot {
 }
 
 /// A key of other columns than the table's does not compile.
-fn encode_key<K: Decode, V: Value, Q: Encode>(_: &Table<K, V>, key: &Q) -> Result<KeyBytes> {
+pub(crate) fn encode_key<K: Decode, V: Value, Q: Encode>(_: &Table<K, V>, key: &Q) -> Result<KeyBytes> {
     const { assert!(K::TYPES.len() == Q::TYPES.len() && is_prefix(K::TYPES, Q::TYPES), "not a key of this table") }
     key.encode()
 }
