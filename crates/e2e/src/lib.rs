@@ -5,5 +5,6 @@
 //! `tests/` holds what CI runs of both, in short form.
 
 pub mod bench;
+pub mod cluster_member;
 pub mod load;
 pub mod torture;

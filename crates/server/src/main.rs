@@ -19,5 +19,7 @@ mod server;
 mod telemetry;
 
 fn main() -> std::process::ExitCode {
+    // What the HTTP client encrypts with; nobody else has set one before the first line of the program.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     cli::main()
 }

@@ -249,7 +249,7 @@ async fn tend(shared: Arc<Shared>) {
             }
             Ok(()) => {}
             Err(error) => {
-                tracing::warn!(limit = shared.name, "the lease of a limit was not updated: {error}")
+                tracing::warn!(limit = shared.name, "the lease of a limit was not updated: {error}");
             }
         }
     }

@@ -24,12 +24,19 @@ pub(crate) struct Observer {
     rules: Rules,
     members: BTreeMap<String, Seen>,
     last_read: Option<Instant>,
+    /// The live members as last reported.
+    reported: Vec<Live>,
 }
+
+/// A live member, as far as plans depend on it: id, session, roles with their shards.
+type Live = (String, u64, Vec<(String, u32)>);
 
 /// A member as last read. `row` is `None` for one that a token row names but that has no row of its own.
 struct Seen {
     row: Option<MemberRow>,
     present: bool,
+    /// The latest session that its row, or a row that it wrote, has shown.
+    session: u64,
     /// When the first read of this value ended.
     since: Instant,
     /// When the last read that counts began, and how many there were.
@@ -40,7 +47,7 @@ struct Seen {
 
 impl Observer {
     pub(crate) fn new(me: &str, rules: Rules) -> Self {
-        Self { me: me.to_owned(), rules, members: BTreeMap::new(), last_read: None }
+        Self { me: me.to_owned(), rules, members: BTreeMap::new(), last_read: None, reported: vec![] }
     }
 
     /// Takes in one successful read of all rows; says whether the set of live members changed.
@@ -48,7 +55,6 @@ impl Observer {
         if self.rules.alone {
             return false;
         }
-        let before = self.fingerprint();
         // Who could not look for a while (store outage, suspended machine) knows nothing of that time: start anew.
         let blind = self.last_read.is_some_and(|last| began.duration_since(last) >= self.rules.beat * 3);
         self.last_read = Some(ended);
@@ -61,21 +67,26 @@ impl Observer {
         }
         let forget = self.rules.forget;
         self.members.retain(|_, seen| seen.present || ended.duration_since(seen.since) < forget * 2);
-        before != self.fingerprint()
+        let live = self.fingerprint();
+        std::mem::replace(&mut self.reported, live) != self.reported
     }
 
-    /// Whether what this member held in this session is free for all. Somebody never heard of is watched from now on.
+    /// Whether what this member held in this session is free for all. Of a session never heard of, only time can tell:
+    /// the member wrote a row in it, so it lived, and is watched anew from now on.
     pub(crate) fn gone(&mut self, id: &str, session: u64, now: Instant) -> bool {
         if self.rules.alone {
             return id != self.me;
         }
         let seen = self.members.entry(id.to_owned()).or_insert_with(|| Seen::new(None, now, now));
-        seen.is_gone() || seen.row.as_ref().is_some_and(|row| row.session > session)
+        if session > seen.session {
+            (seen.session, seen.since, seen.counted, seen.reads, seen.dead) = (session, now, now, 1, false);
+        }
+        seen.is_gone() || session < seen.session
     }
 
     /// Whether this member is dead or has left, in whatever session.
     pub(crate) fn member_gone(&mut self, id: &str, now: Instant) -> bool {
-        id != self.me && self.gone(id, u64::MAX, now)
+        id != self.me && self.gone(id, 0, now) && self.members.get(id).is_none_or(Seen::is_gone)
     }
 
     /// The other members that work, with their rows, by id.
@@ -106,7 +117,7 @@ impl Observer {
     }
 
     /// What the plan depends on.
-    fn fingerprint(&self) -> Vec<(String, u64, Vec<(String, u32)>)> {
+    fn fingerprint(&self) -> Vec<Live> {
         let roles = |row: &MemberRow| row.roles.iter().map(|role| (role.name.clone(), role.shards)).collect();
         self.live().map(|(id, row)| (id.to_owned(), row.session, roles(row))).collect()
     }
@@ -114,7 +125,8 @@ impl Observer {
 
 impl Seen {
     fn new(row: Option<MemberRow>, began: Instant, ended: Instant) -> Self {
-        Self { present: row.is_some(), row, since: ended, counted: began, reads: 1, dead: false }
+        let session = row.as_ref().map_or(0, |row| row.session);
+        Self { present: row.is_some(), row, session, since: ended, counted: began, reads: 1, dead: false }
     }
 
     fn is_gone(&self) -> bool {
@@ -128,7 +140,8 @@ impl Seen {
         let is_new = row.is_some() && row.as_ref().map(beats) != self.row.as_ref().map(beats);
         if is_new || blind && !self.dead {
             let row = row.or_else(|| self.row.take());
-            *self = Self { present: self.present, ..Self::new(row, began, ended) };
+            let new = Self::new(row, began, ended);
+            *self = Self { present: self.present, session: new.session.max(self.session), ..new };
             return;
         }
         // Reads that follow one another closely say no more than one.

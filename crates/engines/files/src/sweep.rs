@@ -45,10 +45,14 @@ impl Files {
         A: Future<Output = Answer> + Send,
     {
         let shards: Vec<_> = Shard::all().collect();
-        self.sweep_shards(&shards, ask).await
+        let mut swept = self.sweep_shards(&shards, ask).await?;
+        swept.temp_files += self.objects.tidy(self.options.pending_age).await?;
+        let temp_dir = self.options.temp_dir.clone();
+        swept.temp_files += remove_old(temp_dir, TEMP_PREFIX, self.options.pending_age).await?;
+        Ok(swept)
     }
 
-    /// The same for some of the shards.
+    /// The rows of some of the shards, without the temp files.
     pub async fn sweep_shards<A>(
         &self,
         shards: &[Shard],
@@ -67,9 +71,6 @@ impl Files {
             }
         }
         self.delete_due_in(shards, &mut swept).await?;
-        swept.temp_files += self.objects.tidy(self.options.pending_age).await?;
-        let temp_dir = self.options.temp_dir.clone();
-        swept.temp_files += remove_old(temp_dir, TEMP_PREFIX, self.options.pending_age).await?;
         tracing::debug!(?swept, "files swept");
         Ok(swept)
     }

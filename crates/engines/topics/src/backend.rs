@@ -60,9 +60,9 @@ pub trait Backend: Send + Sync {
     /// The ends of every partition.
     async fn ends(&self, topic: &str) -> Result<Vec<Ends>>;
 
-    /// At most `max` records of a partition from an offset on (from the low end, if that is higher), without waiting;
-    /// none when there are none.
-    async fn read(&self, topic: &str, partition: u32, from: i64, max: usize) -> Result<Vec<Record>>;
+    /// At most `max` records of each partition from its position on (from the low end, if that is higher), by partition
+    /// and offset, without waiting. Large records may make it fewer, but never none where there are some.
+    async fn read(&self, topic: &str, from: &[Position], max: usize) -> Result<Vec<Record>>;
 
     /// Where the group stands in every partition; `None` where it never committed.
     async fn positions(&self, topic: &str, group: &str) -> Result<Vec<Option<i64>>>;

@@ -8,7 +8,7 @@ use crate::outbox::header_rows;
 use crate::tables::{
     DEAD_LETTER_BODIES, DEAD_LETTERS, DeadLetterRow, HeaderRow, LetterKey, RETRIES, RecordRow,
 };
-use crate::{Record, Result, Topics};
+use crate::{Record, Result, Topics, metrics};
 
 /// The channel on which consumers are told of letters to try again.
 pub(crate) const CHANNEL: &str = "dead_letters";
@@ -164,7 +164,7 @@ pub(crate) async fn bury(
     if new {
         let Id { group, topic, partition, offset, .. } = &id;
         tracing::warn!(group, topic, partition, offset, reason, "a record became a dead letter");
-        metrics::counter!("topics_dead_letters_total", "topic" => id.topic, "group" => id.group).increment(1);
+        metrics::dead_letter(topic, group);
     }
     Ok(())
 }

@@ -8,8 +8,8 @@ use crate::{Message, Result};
 
 /// Most bytes of one row, and so of one message that goes through the outbox.
 pub const MAX_ROW_BYTES: usize = 1 << 20;
-/// Room for lengths and tags around a message in its row.
-const MESSAGE_OVERHEAD_BYTES: usize = 64;
+/// Room for lengths and tags around a message and each of its headers in their row.
+const OVERHEAD_BYTES: usize = 32;
 
 pub(crate) const NEXT: &str = "next";
 pub(crate) const FIRST: &str = "first";
@@ -25,8 +25,9 @@ pub async fn send(tx: &mut Tx, topic: &str, messages: Vec<Message>) -> Result<()
     let mut row = OutboxRow { topic: topic.to_owned(), messages: Vec::new() };
     let mut bytes = 0;
     for message in messages {
-        message.check_size(MAX_ROW_BYTES - MESSAGE_OVERHEAD_BYTES)?;
-        let size = message.size() + MESSAGE_OVERHEAD_BYTES;
+        let overhead = OVERHEAD_BYTES * (2 + message.headers.len());
+        message.check_size(MAX_ROW_BYTES.saturating_sub(overhead))?;
+        let size = message.size() + overhead;
         if bytes + size > MAX_ROW_BYTES {
             tx.put(&OUTBOX, (seq,), &row)?;
             row.messages.clear();

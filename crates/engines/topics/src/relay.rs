@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::backend::OutboxBatch;
 use crate::outbox::{FIRST, NEXT};
 use crate::tables::{OUTBOX, OUTBOX_ENDS};
-use crate::{Message, Result, Topics};
+use crate::{Message, Result, Topics, metrics};
 
 pub const ROLE: &str = "relay";
 /// A send takes at most this long (`message.timeout.ms`) and must end before the lease does.
@@ -21,9 +21,11 @@ const SEND_LIMIT: Duration = Duration::from_secs(3);
 const SHARDS_AT_ONCE: usize = 32;
 /// Wake-ups can be lost; then rows wait this long at most.
 const SAFETY_POLL: Duration = Duration::from_secs(30);
-/// Rows of one send: few while nothing is known of their size, then as many as fit into `BATCH_BYTES`.
-const FIRST_ROWS: usize = 64;
-const MOST_ROWS: usize = 1_024;
+/// Rows of the first question and of the longest: a row may have a mebibyte.
+const FIRST_ROWS: usize = 16;
+const MOST_ROWS: usize = 128;
+/// A send takes no more than this.
+const BATCH_ROWS: usize = 1_024;
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Sends until the shutdown is called: what is in flight then is finished.
@@ -36,14 +38,13 @@ pub async fn run(topics: Topics, shutdown: Shutdown) {
 struct ShardState {
     /// The first row that may be there: everything before it is deleted, and nobody scans a desert.
     first: Option<i64>,
-    rows: usize,
     backoff: Backoff,
 }
 
 impl Default for ShardState {
     fn default() -> Self {
-        let backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
-        Self { first: None, rows: FIRST_ROWS, backoff }
+        let backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
+        Self { first: None, backoff }
     }
 }
 
@@ -98,7 +99,7 @@ async fn look_everywhere(topics: &Topics) -> BTreeSet<Shard> {
     for (shard, (end,), seq) in ends {
         *waiting.entry(shard).or_default() += if end == NEXT { seq } else { -seq };
     }
-    metrics::gauge!("topics_outbox_rows").set(waiting.values().sum::<i64>() as f64);
+    metrics::outbox(waiting.values().sum());
     waiting.into_iter().filter(|(_, rows)| *rows > 0).map(|(shard, _)| shard).collect()
 }
 
@@ -149,7 +150,7 @@ impl<'a> Queue<'a> {
             Err(error) => {
                 let wait = state.backoff.next_wait();
                 tracing::warn!(shard = shard.number(), %error, ?wait, "the outbox is not sent; trying again");
-                metrics::counter!("topics_relay_failures_total").increment(1);
+                metrics::relay_failed();
                 self.due.insert(shard, Instant::now() + wait);
             }
         }
@@ -166,33 +167,42 @@ async fn drain(topics: &Topics, shard: Shard, state: &mut ShardState) -> Result<
         }
         let (first, rows) = read(topics, shard, state).await?;
         let Some(last) = rows.last().map(|row| row.seq) else { return Ok(()) };
-        let messages = rows.iter().map(|row| row.messages.len() as u64).sum();
+        let sent: Vec<_> = rows.iter().map(|row| (row.topic.clone(), row.messages.len())).collect();
         topics.backend().relay(shard, rows, &|| topics.tokens().hold(ROLE, shard, SEND_LIMIT)).await?;
-        metrics::counter!("topics_relayed_total").increment(messages);
+        for (topic, messages) in sent {
+            metrics::published(&topic, messages);
+        }
         delete(topics, shard, first, last).await?;
         state.first = Some(last + 1);
     }
 }
 
-async fn read(topics: &Topics, shard: Shard, state: &mut ShardState) -> Result<(i64, Vec<OutboxBatch>)> {
+/// Reads rows from the first on, at most a batch; gives the number of the first.
+async fn read(topics: &Topics, shard: Shard, state: &ShardState) -> Result<(i64, Vec<OutboxBatch>)> {
     let snapshot = topics.store().snapshot(shard).await?;
-    let from = match state.first {
+    let mut from = match state.first {
         Some(first) => first,
         None => snapshot.get(&OUTBOX_ENDS, (FIRST,)).await?.unwrap_or(0),
     };
-    let rows = snapshot.scan(&OUTBOX, Range::all(state.rows).from((from,))?).await?;
-    let batches: Vec<_> = rows
-        .into_iter()
-        .map(|((seq,), row)| {
-            let messages = row.messages.into_iter().map(Message::from).collect();
-            OutboxBatch { seq, topic: row.topic, messages }
-        })
-        .collect();
-    let bytes: usize = batches.iter().flat_map(|batch| &batch.messages).map(Message::size).sum();
-    if let Some(fitting) = (BATCH_BYTES * batches.len()).checked_div(bytes) {
-        state.rows = fitting.clamp(1, MOST_ROWS);
+    let (mut batch, mut bytes, mut limit) = (Vec::<OutboxBatch>::new(), 0, FIRST_ROWS);
+    while batch.len() < BATCH_ROWS && bytes < BATCH_BYTES {
+        let rows = snapshot.scan(&OUTBOX, Range::all(limit).from((from,))?).await?;
+        let exhausted = rows.len() < limit;
+        for ((seq,), row) in rows {
+            let messages: Vec<_> = row.messages.into_iter().map(Message::from).collect();
+            bytes += messages.iter().map(Message::size).sum::<usize>();
+            if bytes > BATCH_BYTES && !batch.is_empty() {
+                break;
+            }
+            from = seq + 1;
+            batch.push(OutboxBatch { seq, topic: row.topic, messages });
+        }
+        if exhausted {
+            break;
+        }
+        limit = (limit * 2).min(MOST_ROWS);
     }
-    Ok((batches.first().map_or(from, |batch| batch.seq), batches))
+    Ok((batch.first().map_or(from, |row| row.seq), batch))
 }
 
 /// Deletes rows that are acknowledged; a process that lost its token cannot.

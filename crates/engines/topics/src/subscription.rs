@@ -1,5 +1,5 @@
 use crate::backend::{Description, Member};
-use crate::{Position, Record, Result};
+use crate::{Position, Record, Result, metrics};
 
 /// One reader of a group. Leaves the group when dropped.
 pub struct Subscription {
@@ -24,8 +24,7 @@ impl Subscription {
     pub async fn poll_at_most(&mut self, max: usize) -> Result<Vec<Record>> {
         let records = self.member.poll(max).await?;
         if !records.is_empty() {
-            let labels = [("topic", self.description.topic.clone()), ("group", self.group.clone())];
-            metrics::counter!("topics_consumed_total", &labels).increment(records.len() as u64);
+            metrics::consumed(self.topic(), &self.group, records.len());
         }
         Ok(records)
     }

@@ -9,7 +9,7 @@ use crate::embedded::Embedded;
 use crate::kafka::Kafka;
 use crate::tables::{GROUPS, GroupRow};
 use crate::{
-    Error, MAX_MESSAGE_BYTES, Message, Placed, Position, Record, Result, Subscription, Tokens, consume,
+    Error, MAX_MESSAGE_BYTES, Message, Placed, Position, Result, Subscription, Tokens, consume, metrics,
 };
 
 /// Settings that the backends share; each takes what concerns it.
@@ -33,25 +33,6 @@ impl Default for Options {
             clock: Clock::system(),
         }
     }
-}
-
-/// A topic and its ends, for lists.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct TopicInfo {
-    pub topic: String,
-    pub partitions: u32,
-    pub incarnation: String,
-    pub ends: Vec<Ends>,
-}
-
-/// How far behind a group is in one partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Lag {
-    pub partition: u32,
-    /// `None`: the group never committed here and begins at the low end.
-    pub position: Option<i64>,
-    pub ends: Ends,
-    pub lag: i64,
 }
 
 /// Where a group is moved to.
@@ -126,7 +107,7 @@ impl Topics {
         }
         let count = messages.len();
         let placed = self.backend.publish(topic, messages).await?;
-        metrics::counter!("topics_published_total", "topic" => topic.to_owned()).increment(count as u64);
+        metrics::published(topic, count);
         Ok(placed)
     }
 
@@ -136,59 +117,6 @@ impl Topics {
         let description = self.backend.describe(topic).await?;
         self.note_group(topic, group).await?;
         Ok(Subscription::new(description, group, self.backend.subscribe(topic, group).await?))
-    }
-
-    pub async fn list(&self) -> Result<Vec<TopicInfo>> {
-        let mut infos = Vec::new();
-        for topic in self.backend.list().await? {
-            infos.push(self.info(&topic).await?);
-        }
-        Ok(infos)
-    }
-
-    pub async fn info(&self, topic: &str) -> Result<TopicInfo> {
-        let Description { topic, partitions, incarnation } = self.backend.describe(topic).await?;
-        let ends = self.backend.ends(&topic).await?;
-        Ok(TopicInfo { topic, partitions, incarnation, ends })
-    }
-
-    /// The groups that have read or committed in this topic.
-    pub async fn groups(&self, topic: &str) -> Result<Vec<String>> {
-        let snapshot = self.store.snapshot(Shard::of(topic)).await?;
-        let rows = snapshot.scan(&GROUPS, store::Range::prefix((topic,), MAX_GROUPS)?).await?;
-        Ok(rows.into_iter().map(|((_, group), _)| group).collect())
-    }
-
-    /// The last records of each partition, at most `n` in all, by time.
-    pub async fn tail(&self, topic: &str, n: usize) -> Result<Vec<Record>> {
-        let ends = self.backend.ends(topic).await?;
-        let mut records = Vec::new();
-        for (partition, ends) in ends.iter().enumerate() {
-            let from = ends.low.max(ends.high.saturating_sub(n as i64));
-            if from < ends.high {
-                records.extend(self.backend.read(topic, partition as u32, from, n).await?);
-            }
-        }
-        records.sort_by_key(|record| (record.timestamp, record.partition, record.offset));
-        Ok(records.split_off(records.len().saturating_sub(n)))
-    }
-
-    /// Records of one partition, for browsing.
-    pub async fn read(&self, topic: &str, partition: u32, from: i64, max: usize) -> Result<Vec<Record>> {
-        self.backend.read(topic, partition, from, max).await
-    }
-
-    /// What the group has not committed yet, at most `limit` records, without moving it: for readers over HTTP.
-    pub async fn records(&self, topic: &str, group: &str, limit: usize) -> Result<Vec<Record>> {
-        check_name("group", group)?;
-        let mut records = Vec::new();
-        for Lag { partition, position, ends, lag } in self.lag(topic, group).await? {
-            if lag > 0 && records.len() < limit {
-                let from = position.unwrap_or(ends.low);
-                records.extend(self.backend.read(topic, partition, from, limit - records.len()).await?);
-            }
-        }
-        Ok(records)
     }
 
     /// Moves the group of a reader over HTTP.
@@ -203,7 +131,7 @@ impl Topics {
         let ends = self.backend.ends(topic).await?;
         for Position { partition, next } in positions {
             let Some(ends) = ends.get(*partition as usize) else {
-                return Err(Error::invalid(format!("topic {topic} has no partition {partition}")));
+                return Err(no_partition(topic, *partition));
             };
             if !(0..=ends.high).contains(next) {
                 let high = ends.high;
@@ -219,19 +147,6 @@ impl Topics {
     pub async fn trim(&self, topic: &str, positions: &[Position]) -> Result<()> {
         self.check_positions(topic, positions).await?;
         self.backend.trim(topic, positions).await
-    }
-
-    /// How far behind the group is, by partition.
-    pub async fn lag(&self, topic: &str, group: &str) -> Result<Vec<Lag>> {
-        let ends = self.backend.ends(topic).await?;
-        let positions = self.backend.positions(topic, group).await?;
-        let lag = |(partition, (ends, position)): (usize, (Ends, Option<i64>))| Lag {
-            partition: partition as u32,
-            position,
-            ends,
-            lag: (ends.high - position.unwrap_or(ends.low).max(ends.low)).max(0),
-        };
-        Ok(ends.into_iter().zip(positions).enumerate().map(lag).collect())
     }
 
     /// Moves the group, and forgets in all shards that it applied what lies behind the new positions, so that it is
@@ -282,7 +197,10 @@ impl Topics {
     }
 }
 
-const MAX_GROUPS: usize = 1_000;
+pub(crate) fn no_partition(topic: &str, partition: u32) -> Error {
+    Error::invalid(format!("topic {topic} has no partition {partition}"))
+}
+
 const MAX_NAME_BYTES: usize = 200;
 
 /// Kafka's rules for names, which hold for both backends and for groups.

@@ -1,4 +1,5 @@
 //! Clusters in one process over one memory store, on virtual time.
+#![allow(clippy::unwrap_used)]
 
 mod limits;
 mod locks;

@@ -10,6 +10,8 @@ use futures::stream::{self, BoxStream, StreamExt as _};
 use super::Objects;
 use crate::{Body, Error, Kind, ObjectName, Result};
 
+const CHUNK_BYTES: usize = 256 << 10;
+
 /// Objects in memory, for simulation.
 #[derive(Default)]
 pub struct Memory(Mutex<BTreeMap<ObjectName, Bytes>>);
@@ -42,8 +44,9 @@ impl Objects for Memory {
         let missing = || Error::new(Kind::NotFound, format!("there is no object {name}"));
         let bytes = self.objects().get(name).cloned().ok_or_else(missing)?;
         let end = bytes.len().min(range.end as usize);
-        let part = bytes.slice(end.min(range.start as usize)..end);
-        Ok(stream::iter([Ok(part)]).boxed())
+        let starts = (range.start as usize..end).step_by(CHUNK_BYTES);
+        Ok(stream::iter(starts.map(move |start| Ok(bytes.slice(start..end.min(start + CHUNK_BYTES)))))
+            .boxed())
     }
 
     async fn size(&self, name: &ObjectName) -> Result<Option<u64>> {

@@ -45,10 +45,24 @@ impl S3 {
         name.to_string().split('/').fold(self.prefix.clone(), |path, part| path.join(part))
     }
 
+    /// In a task of its own: an upload that begins while its caller goes away is given up too.
+    async fn begin(&self, name: &ObjectName) -> Result<Upload> {
+        let (client, path) = (self.client.clone(), self.path(name));
+        let begun =
+            tokio::spawn(async move { client.put_multipart(&path).await.map(|upload| Upload(Some(upload))) });
+        match begun.await {
+            Ok(Ok(upload)) => Ok(upload),
+            Ok(Err(error)) if matches!(error, object_store::Error::NotFound { .. }) => {
+                Err(Error::write(format!("writing object {name}"), error))
+            }
+            Ok(Err(error)) => Err(failed_part(name)(error)),
+            Err(error) => Err(Error::with_source(Kind::Unavailable, format!("writing object {name}"), error)),
+        }
+    }
+
     async fn put_in_parts(&self, name: &ObjectName, body: &Body, size: u64) -> Result<()> {
         let failed = |error| Error::write(format!("writing object {name} in parts"), error);
-        let begun = self.client.put_multipart(&self.path(name)).await.map_err(failed)?;
-        let mut upload = Upload(Some(begun));
+        let mut upload = self.begin(name).await?;
         let mut reader = body.reader().await?;
         let (part_bytes, mut left) = (part_bytes(size), size);
         let mut under_way = FuturesUnordered::new();

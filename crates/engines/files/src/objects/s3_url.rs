@@ -68,6 +68,8 @@ impl S3Url {
             max_retries: MAX_RETRIES,
             retry_timeout: RETRY_TIMEOUT,
         };
+        // The HTTP client asks for the process's crypto library; a second call changes nothing.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = AmazonS3Builder::from_env()
             .with_bucket_name(&self.bucket)
             .with_virtual_hosted_style_request(self.virtual_hosts)

@@ -6,7 +6,7 @@ mod kill;
 use std::sync::Arc;
 use std::time::Duration;
 
-use files::{Files, Kind, Referrer};
+use files::{Files, Hash, Kind, Referrer};
 
 use self::kill::{Kill, When};
 use crate::owner::{Process, World};
@@ -23,11 +23,12 @@ impl World {
     }
 
     async fn sweep(&self, process: &Process) -> files::Result<()> {
+        let shards = [Hash::of(CONTENT).shard()];
         process.deliver(|| false).await?;
-        process.files.sweep(|referrer, hash| self.truth(referrer, hash)).await?;
+        process.files.sweep_shards(&shards, |referrer, hash| self.truth(referrer, hash)).await?;
         // The second time what the first let go is due.
         self.clock.advance(process.files.write_window());
-        process.files.sweep(|referrer, hash| self.truth(referrer, hash)).await?;
+        process.files.sweep_shards(&shards, |referrer, hash| self.truth(referrer, hash)).await?;
         Ok(())
     }
 }
@@ -69,7 +70,7 @@ async fn killed_anywhere_in_a_life_the_sweep_leaves_nothing_undone() {
             "step {at} was not reached"
         );
         let place = format!("killed {when:?} step {at} ({})", kill.steps().join(" "));
-        world.check_always(&place).await;
+        world.check_always(CONTENT, &place).await;
         world.clock.advance(DAY);
         world.sweep(&world.sound()).await.unwrap();
         world.check_settled(CONTENT, &place).await;
@@ -107,7 +108,7 @@ async fn killed_anywhere_in_a_life_and_again_in_the_sweep() {
             let second = Kill::at(again, when_again);
             let swept = second.run(world.sweep(&world.doomed(&second))).await;
             let place = format!("killed {when:?} step {at}, then {when_again:?} step {again} of the sweep");
-            world.check_always(&place).await;
+            world.check_always(CONTENT, &place).await;
             world.clock.advance(DAY);
             world.sweep(&world.sound()).await.unwrap();
             world.check_settled(CONTENT, &place).await;
@@ -153,7 +154,7 @@ async fn a_write_that_comes_after_the_sweep_is_cleared_away() {
     slow.wake();
     let error = put.await.unwrap().unwrap_err();
     assert_eq!(error.kind(), Kind::Unavailable, "{error}");
-    world.check_always("after the late write").await;
+    world.check_always(CONTENT, "after the late write").await;
     world.sweep(&world.sound()).await.unwrap();
     world.check_settled(CONTENT, "after the late write and a sweep").await;
 }

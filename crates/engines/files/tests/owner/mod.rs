@@ -13,6 +13,11 @@ const OWNERS: Table<(String,), Vec<u8>> = Table::new("test", "owners", &["referr
 /// Releases on their way.
 const OUTBOX: Table<(String,), Release> = Table::new("test", "outbox", &["referrer"], Space::Queue);
 
+/// All owners live together, in another shard than their files.
+fn owners_shard() -> Shard {
+    Shard::of("owners")
+}
+
 /// What outlives a process: rows, objects, and time.
 #[derive(Clone)]
 pub(crate) struct World {
@@ -48,8 +53,7 @@ impl World {
     }
 
     pub(crate) async fn owners(&self) -> Vec<(Referrer, Hash)> {
-        let shards: Vec<_> = Shard::all().collect();
-        let rows = self.store.scan_shards(&OWNERS, &shards, Range::all(1_000)).await.unwrap();
+        let rows = self.store.scan_shards(&OWNERS, &[owners_shard()], Range::all(1_000)).await.unwrap();
         let row = |(_, (referrer,), hash): (_, (String,), Vec<u8>)| {
             (Referrer::new(referrer).unwrap(), Hash::from_bytes(hash.try_into().unwrap()))
         };
@@ -57,20 +61,20 @@ impl World {
     }
 
     /// Holds at every moment: each object has its row, each held reference its object.
-    pub(crate) async fn check_always(&self, when: &str) {
-        let audit = self.sound().files.audit().await.unwrap();
+    pub(crate) async fn check_always(&self, content: &[u8], when: &str) {
+        let audit = self.sound().files.audit_shards(&[Hash::of(content).shard()]).await.unwrap();
         assert!(audit.strays == 0 && audit.missing == 0, "{when}: {audit:?}");
     }
 
     /// Holds when all work is done: what is owned can be read and is held, and nothing else is there.
     pub(crate) async fn check_settled(&self, content: &[u8], when: &str) {
-        self.check_always(when).await;
+        self.check_always(content, when).await;
         let owners = self.owners().await;
         for (referrer, hash) in &owners {
             let read = self.sound().files.open(hash).await.unwrap().bytes().await.unwrap();
             assert_eq!(read, content, "{when}: {referrer}");
         }
-        let shards: Vec<_> = Shard::all().collect();
+        let shards = [Hash::of(content).shard()];
         let all = || Range::all(1_000);
         let refs = self.store.scan_shards(&FILE_REFS, &shards, all()).await.unwrap();
         let held: Vec<_> = refs.iter().map(|(_, (_, referrer), _)| referrer.clone()).collect();
@@ -111,7 +115,7 @@ impl Process {
             tx.put(&OWNERS, (referrer.as_str(),), &hash.as_bytes().to_vec())?;
             Ok(())
         };
-        self.store.transact(Shard::of(referrer.as_str()), write).await
+        self.store.transact(owners_shard(), write).await
     }
 
     /// The owner's transaction that lets go.
@@ -121,18 +125,18 @@ impl Process {
             tx.put(&OUTBOX, (referrer.as_str(),), &Release::new(hash, referrer))?;
             Ok(())
         };
-        self.store.transact(Shard::of(referrer.as_str()), write).await
+        self.store.transact(owners_shard(), write).await
     }
 
     pub(crate) async fn owned(&self, referrer: &Referrer) -> files::Result<Option<Hash>> {
-        let snapshot = self.store.snapshot(Shard::of(referrer.as_str())).await?;
+        let snapshot = self.store.snapshot(owners_shard()).await?;
         let row = snapshot.get(&OWNERS, (referrer.as_str(),)).await?;
         Ok(row.map(|hash| Hash::from_bytes(hash.try_into().unwrap())))
     }
 
     /// Hands every release to its handler, at least once; `keep` leaves it to be handed over again.
     pub(crate) async fn deliver(&self, mut keep: impl FnMut() -> bool) -> files::Result<()> {
-        let shards: Vec<_> = Shard::all().collect();
+        let shards = [owners_shard()];
         for (shard, (referrer,), release) in self.store.scan_shards(&OUTBOX, &shards, Range::all(100)).await?
         {
             self.files.handle_release(&release).await?;

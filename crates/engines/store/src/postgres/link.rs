@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures::future::{BoxFuture, FutureExt as _, MaybeDone, join, join_all, maybe_done};
+use futures::future::{BoxFuture, FutureExt as _, MaybeDone, join, join_all, maybe_done, try_join};
 use futures::stream::TryStreamExt as _;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
@@ -99,19 +99,16 @@ impl Link {
         let types: Vec<_> = call.typed_values().map(|(_, kind)| kind).collect();
         let asking =
             async { self.client.query_typed_raw(&text, call.typed_values()).await?.try_collect().await };
-        // `join` polls in order, and each of the two sends itself when first polled.
-        let (rows, statement) = join(asking, self.client.prepare_typed(&text, &types)).await;
-        let rows = rows?;
-        // In a transaction a failed preparation undoes everything, so it is not to be passed over.
-        self.statements().insert(call.query, statement?);
+        // `try_join` polls in order, each of the two sends itself when first polled, and one that cannot be sent fails
+        // both at once. A failed preparation undoes a transaction, so it is not to be passed over either.
+        let (rows, statement) = try_join(asking, self.client.prepare_typed(&text, &types)).await?;
+        self.statements().insert(call.query, statement);
         Ok(rows)
     }
 
     /// Begins a transaction and asks its first question in one round trip.
     pub(super) async fn begin(&self, begin: &str, call: &Call) -> Result<Vec<Row>, PgError> {
-        let (begun, rows) = join(self.client.batch_execute(begin), self.rows(call)).await;
-        begun?;
-        rows
+        try_join(self.client.batch_execute(begin), self.rows(call)).await.map(|((), rows)| rows)
     }
 
     /// Writes and commits in one round trip.

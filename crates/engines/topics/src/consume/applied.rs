@@ -44,3 +44,63 @@ pub(crate) async fn forget(
     });
     stream::iter(steps).buffer_unordered(SHARDS_AT_ONCE).try_collect().await
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use async_trait::async_trait;
+    use kit::Shutdown;
+    use store::{Schema, Tx};
+
+    use super::*;
+    use crate::consume::{Failure, Handler, Undecodable, run};
+    use crate::{Message, Options, Record, To, Tokens, Topics};
+
+    /// Counts records in a row that no test of this kind uses otherwise.
+    struct Counts;
+    const COUNT: (&str, &str, u32) = ("counted", "", 0);
+
+    #[async_trait]
+    impl Handler for Counts {
+        fn shard_of(&self, _: &Record) -> Result<Shard, Undecodable> {
+            Ok(Shard::of("one"))
+        }
+
+        async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
+            let next = tx.get(&APPLIED, COUNT).await?.map_or(0, |row| row.next) + records.len() as i64;
+            Ok(tx.put(&APPLIED, COUNT, &AppliedRow { next, topic: String::new() })?)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_applied_beyond_the_end_stops_until_the_group_is_rewound() {
+        let store = Store::memory(Schema::new(crate::tables()));
+        let topics = Topics::open("embedded:", store.clone(), Tokens::all(), Options::default()).unwrap();
+        let incarnation = topics.ensure("t", 1).await.unwrap().incarnation;
+        let messages = (0..10).map(|number: u32| Message::new("k", number.to_string())).collect();
+        topics.publish("t", messages).await.unwrap();
+        let (shard, key) = (Shard::of("one"), ("g", incarnation.as_str(), 0_u32));
+        let counted = async || {
+            let row = store.snapshot(shard).await.unwrap().get(&APPLIED, COUNT).await.unwrap();
+            row.map_or(0, |row| row.next)
+        };
+        // As if a newer store had been put beside an older topic.
+        let beyond = AppliedRow { next: 100, topic: "t".to_owned() };
+        store.transact(shard, async |tx| tx.put(&APPLIED, key, &beyond)).await.unwrap();
+        let shutdown = Shutdown::new();
+        let consumer = tokio::spawn({
+            let (topics, shutdown) = (topics.clone(), shutdown.clone());
+            async move { run(topics, "t", "g", Counts, shutdown).await }
+        });
+        tokio::time::sleep(Duration::from_secs(300)).await;
+        assert_eq!(topics.lag("t", "g").await.unwrap()[0].lag, 10, "nothing may count as done");
+
+        topics.rewind("t", "g", To::Start).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        assert_eq!(counted().await, 10);
+        assert_eq!(topics.lag("t", "g").await.unwrap()[0].lag, 0);
+        shutdown.call();
+        consumer.await.unwrap();
+    }
+}

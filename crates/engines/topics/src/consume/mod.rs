@@ -17,7 +17,7 @@ pub(crate) use applied::forget;
 pub use failure::{Failure, Undecodable};
 
 use self::apply::Applier;
-use crate::{Error, Kind, Position, Record, Result, Subscription, Topics, dead_letters};
+use crate::{Error, Kind, Position, Record, Result, Subscription, Topics, dead_letters, metrics};
 
 /// What a consumer does with records.
 #[async_trait]
@@ -45,8 +45,7 @@ pub async fn run(topics: Topics, topic: &str, group: &str, handler: impl Handler
             Err(error) => {
                 let wait = backoff.next_wait();
                 tracing::error!(topic, group, %error, ?wait, "the consumer stopped; it starts again");
-                metrics::counter!("topics_consumer_failures_total", "topic" => topic.to_owned(), "group" => group.to_owned())
-                    .increment(1);
+                metrics::consumer_failed(topic, group);
                 shutdown.sleep(wait).await;
             }
         }
@@ -141,6 +140,7 @@ impl Consumer {
         stopped.paused_until = Some(Instant::now() + wait);
         let (topic, group) = (self.subscription.topic(), self.subscription.group());
         tracing::warn!(topic, group, partition, offset = next, %failure, ?wait, "stopped; trying again");
+        metrics::stopped(topic, group);
         self.subscription.pause(partition).await?;
         self.subscription.seek(Position { partition, next }).await
     }
@@ -167,8 +167,7 @@ impl Consumer {
         let assigned = self.subscription.assigned();
         let all = topics.lag(topic, group).await?;
         let lag: i64 = all.iter().filter(|lag| assigned.contains(&lag.partition)).map(|lag| lag.lag).sum();
-        let labels = [("topic", topic.to_owned()), ("group", group.to_owned())];
-        metrics::gauge!("topics_lag", &labels).set(lag as f64);
+        metrics::lag(topic, group, lag);
         Ok(())
     }
 

@@ -15,6 +15,8 @@ use crate::{Error, Position, Record, Result, Tokens, tokens};
 
 /// Wake-ups can be lost; then records wait this long at most.
 const SAFETY_POLL: Duration = Duration::from_secs(30);
+/// A poll asks no further partition after this.
+const POLL_BYTES: usize = 8 << 20;
 
 /// A reader of the embedded backend. The right to read a partition is the work token of role `read:<topic>:<group>`;
 /// the members of one process share what it holds.
@@ -121,13 +123,17 @@ impl EmbeddedMember {
         let mut records = Vec::new();
         let (before, behind): (Vec<_>, Vec<_>) = self.ready.iter().partition(|p| **p < self.turn);
         // Cursors move only when all is read, so that a poll dropped on its way loses nothing.
-        let mut moved = Vec::new();
+        let (mut moved, mut bytes) = (Vec::new(), 0);
         for partition in behind.into_iter().chain(before) {
-            if records.len() >= max || self.cursors.get(&partition).is_none_or(|cursor| cursor.paused) {
+            if records.len() >= max
+                || bytes >= POLL_BYTES
+                || self.cursors.get(&partition).is_none_or(|cursor| cursor.paused)
+            {
                 continue;
             }
             let (found, next, moves) = self.read(partition, max - records.len()).await?;
             moved.push((partition, next, moves, found.is_empty()));
+            bytes += found.iter().map(Record::size).sum::<usize>();
             records.extend(found);
         }
         for (partition, next, moves, exhausted) in moved {

@@ -111,14 +111,15 @@ impl Backend for Embedded {
         Ok(ends)
     }
 
-    async fn read(&self, topic: &str, partition: u32, from: i64, max: usize) -> Result<Vec<Record>> {
-        let partitions = self.known(topic).await?.partitions;
-        if partition >= partitions {
-            return Err(Error::invalid(format!("topic {topic} has no partition {partition}")));
+    async fn read(&self, topic: &str, from: &[Position], max: usize) -> Result<Vec<Record>> {
+        self.known(topic).await?;
+        let mut records = Vec::new();
+        for Position { partition, next } in from.iter().copied() {
+            let snapshot = self.store.snapshot(shard(partition)).await?;
+            let low = snapshot.get(&PARTITIONS, (topic,)).await?.map_or(0, |row| row.low);
+            records.extend(read::records(&snapshot, topic, partition, next.max(low), max).await?);
         }
-        let snapshot = self.store.snapshot(shard(partition)).await?;
-        let low = snapshot.get(&PARTITIONS, (topic,)).await?.map_or(0, |row| row.low);
-        read::records(&snapshot, topic, partition, from.max(low), max).await
+        Ok(records)
     }
 
     async fn positions(&self, topic: &str, group: &str) -> Result<Vec<Option<i64>>> {

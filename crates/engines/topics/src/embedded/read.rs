@@ -6,8 +6,9 @@ use crate::{Record, Result};
 
 /// A read stops after the record that passes this, so that large records do not fill the memory.
 const READ_BYTES: usize = 4 << 20;
-/// Rows of the first question; the next ones go by the size of what came.
-const FIRST_ROWS: usize = 64;
+/// Rows of the first question and of the longest: a record may have 4 MiB.
+const FIRST_ROWS: usize = 16;
+const MOST_ROWS: usize = 256;
 
 /// At most `max` records (and about [`READ_BYTES`]) from an offset on.
 pub(super) async fn records(
@@ -17,23 +18,22 @@ pub(super) async fn records(
     mut from: i64,
     max: usize,
 ) -> Result<Vec<Record>> {
-    let (mut records, mut bytes) = (Vec::new(), 0);
+    let (mut records, mut bytes, mut step) = (Vec::new(), 0, FIRST_ROWS);
     while records.len() < max && bytes < READ_BYTES {
-        let fitting =
-            if records.is_empty() { FIRST_ROWS } else { (READ_BYTES - bytes) * records.len() / bytes + 1 };
-        let limit = fitting.min(max - records.len());
+        let limit = step.min(max - records.len());
         let range = Range::prefix((topic,), limit)?.from((topic, from))?;
         let rows = view.scan(&RECORDS, range).await?;
-        let complete = rows.len() < limit;
+        let exhausted = rows.len() < limit;
         for ((_, offset), row) in rows {
             from = offset + 1;
             let record = record(partition, offset, row);
-            bytes += record.size() + 1;
+            bytes += record.size();
             records.push(record);
         }
-        if complete {
+        if exhausted {
             break;
         }
+        step = (step * 2).min(MOST_ROWS);
     }
     Ok(records)
 }

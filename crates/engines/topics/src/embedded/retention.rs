@@ -4,7 +4,7 @@ use store::{Range, Read as _, Shard, Tx};
 
 use super::{Embedded, MAX_TOPICS, read};
 use crate::tables::{PARTITIONS, PartitionRow, RECORDS};
-use crate::{Result, relay};
+use crate::{Result, metrics, relay};
 
 /// Records removed by one transaction.
 const TRIM_ROWS: usize = 500;
@@ -45,7 +45,7 @@ pub(super) async fn trim(topics: &Embedded, topic: &str, shard: Shard, keep: Kee
     let mut removed = TRIM_ROWS;
     while removed > 0 {
         removed = topics.store.transact(shard, async |tx| trim_step(tx, topic, keep).await).await?;
-        metrics::counter!("topics_removed_total", "topic" => topic.to_owned()).increment(removed as u64);
+        metrics::removed(topic, removed);
     }
     Ok(())
 }

@@ -1,14 +1,15 @@
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
-use rdkafka::{Offset, TopicPartitionList};
 
 use super::client::{CALL_LIMIT, Client, Log, blocking};
 use super::error::error;
 use super::member::{passing, record};
-use crate::{Record, Result};
+use super::partition_list;
+use crate::{Position, Record, Result};
 
 /// A read stops after the record that passes this.
 const READ_BYTES: usize = 4 << 20;
@@ -27,54 +28,59 @@ impl Browser {
             .set("enable.partition.eof", "true")
             .set("auto.offset.reset", "earliest")
             .set("fetch.wait.max.ms", "50")
-            .set("fetch.message.max.bytes", READ_BYTES.to_string());
+            .set("fetch.message.max.bytes", (1 << 20).to_string());
         let consumer =
             config.create_with_context(Log).map_err(|cause| error("no consumer of Kafka", cause))?;
         Ok(Self(Arc::new(Mutex::new(consumer))))
     }
 
-    pub(super) async fn read(
-        &self,
-        topic: &str,
-        partition: u32,
-        from: i64,
-        max: usize,
-    ) -> Result<Vec<Record>> {
-        let (this, topic) = (self.clone(), topic.to_owned());
+    pub(super) async fn read(&self, topic: &str, from: &[Position], max: usize) -> Result<Vec<Record>> {
+        if from.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (this, list) = (self.clone(), partition_list(topic, from)?);
+        let partitions = from.iter().map(|position| (position.partition, 0)).collect();
         blocking(move || {
             // One reader at a time: the assignment is the consumer's.
             let consumer = this.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut list = TopicPartitionList::new();
-            let records = list
-                .add_partition_offset(&topic, partition as i32, Offset::Offset(from.max(0)))
-                .and_then(|()| consumer.assign(&list))
-                .map_err(|cause| error("a partition cannot be read", cause))
-                .and_then(|()| collect(&consumer, partition, max));
-            let unassigned =
-                consumer.unassign().map_err(|cause| error("a partition cannot be let go", cause));
+            let assigned = consumer.assign(&list).map_err(|cause| error("partitions cannot be read", cause));
+            let records = assigned.and_then(|()| collect(&consumer, partitions, max));
+            let unassigned = consumer.unassign().map_err(|cause| error("partitions cannot be let go", cause));
             unassigned.and(records)
         })
         .await
     }
 }
 
-fn collect(consumer: &BaseConsumer<Log>, partition: u32, max: usize) -> Result<Vec<Record>> {
+/// Reads until each partition has given `max` records or has no more; `unread` counts what each has given.
+fn collect(
+    consumer: &BaseConsumer<Log>,
+    mut unread: BTreeMap<u32, usize>,
+    max: usize,
+) -> Result<Vec<Record>> {
     let (mut records, mut bytes) = (Vec::new(), 0);
     let started = Instant::now();
-    while records.len() < max && bytes < READ_BYTES && started.elapsed() < CALL_LIMIT {
+    while !unread.is_empty() && bytes < READ_BYTES && started.elapsed() < CALL_LIMIT {
         match consumer.poll(POLL) {
             None => {}
             Some(Ok(message)) => {
                 let record = record(&message);
-                // What an earlier read left in the queue is not ours.
-                if record.partition == partition {
+                // Others have given enough.
+                if let Some(count) = unread.get_mut(&record.partition) {
+                    *count += 1;
+                    if *count >= max {
+                        unread.remove(&record.partition);
+                    }
                     bytes += record.size();
                     records.push(record);
                 }
             }
-            Some(Err(KafkaError::PartitionEOF(_))) => break,
+            Some(Err(KafkaError::PartitionEOF(partition))) => {
+                unread.remove(&(partition as u32));
+            }
             Some(Err(cause)) => passing(cause)?,
         }
     }
+    records.sort_by_key(|record| (record.partition, record.offset));
     Ok(records)
 }

@@ -145,11 +145,9 @@ impl Backend for Kafka {
         .await
     }
 
-    async fn read(&self, topic: &str, partition: u32, from: i64, max: usize) -> Result<Vec<Record>> {
-        if partition >= self.describe(topic).await?.partitions {
-            return Err(Error::invalid(format!("topic {topic} has no partition {partition}")));
-        }
-        self.browser.read(topic, partition, from, max).await
+    async fn read(&self, topic: &str, from: &[Position], max: usize) -> Result<Vec<Record>> {
+        self.check_known(topic).await?;
+        self.browser.read(topic, from, max).await
     }
 
     async fn positions(&self, topic: &str, group: &str) -> Result<Vec<Option<i64>>> {
