@@ -45,6 +45,7 @@ async fn the_demo_serves_something_real_and_what_it_prints_works() {
         assert!(began.elapsed() < Duration::from_secs(15), "{seller}");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
+    dead_letters(base).await;
     for shown in &tries {
         // curl need not be on the machine of the tests; its address was asked above.
         if !shown.starts_with("curl") {
@@ -57,4 +58,33 @@ async fn the_demo_serves_something_real_and_what_it_prints_works() {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     assert!(child.wait().unwrap().success());
     assert!(!std::path::Path::new(data).exists(), "the folder {data} is left");
+}
+
+/// What the demo's consumer cannot read becomes a dead letter, which can be looked at, retried and dropped.
+async fn dead_letters(base: &str) {
+    let client = reqwest::Client::new();
+    let topic = format!("{base}/v1/topics/demo.changes");
+    let bad =
+        serde_json::json!({"records": [{"key": "north-tools", "payload": "no change", "encoding": "text"}]});
+    assert_eq!(client.post(format!("{topic}/records")).json(&bad).send().await.unwrap().status(), 201);
+    let letters = async || -> Vec<Value> {
+        let page: Value = reqwest::get(format!("{topic}/dead-letters")).await.unwrap().json().await.unwrap();
+        page["items"].as_array().unwrap().clone()
+    };
+    let began = Instant::now();
+    while letters().await.is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(15), "no dead letter");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let letter = letters().await.remove(0);
+    assert_eq!(letter["group"], "demo.counts");
+    let address = format!("{topic}/dead-letters/{}", letter["id"].as_str().unwrap());
+    let record: Value = reqwest::get(&address).await.unwrap().json().await.unwrap();
+    assert_eq!(record["payload"], "no change");
+    assert_eq!(client.post(format!("{address}/retry")).send().await.unwrap().status(), 202);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(letters().await.len(), 1, "it cannot be applied now either");
+    assert_eq!(client.delete(&address).send().await.unwrap().status(), 204);
+    assert!(letters().await.is_empty());
+    assert_eq!(client.delete(&address).send().await.unwrap().status(), 404);
 }

@@ -160,3 +160,22 @@ fn an_unknown_store_or_a_missing_server_is_one_sentence() {
     run_in(&["table", "scan", "access.tokns"]).refused(3, &["access.tokens"]);
     run_in(&["topic", "tail", "none"]).refused(3, &["there is no topic"]);
 }
+
+/// The server that `cargo xtask test` prepares asks for a password.
+#[test]
+fn a_wrong_postgresql_password_is_one_sentence() {
+    let Ok(url) = std::env::var("DVOR_TEST_POSTGRES") else {
+        assert!(std::env::var_os("CI").is_none(), "DVOR_TEST_POSTGRES is missing, and CI leaves nothing out");
+        eprintln!("this test did nothing: DVOR_TEST_POSTGRES names no PostgreSQL server");
+        return;
+    };
+    let (scheme, rest) = url.split_once("://").unwrap();
+    let (user, host) = rest.split_once('@').expect("a user and a password");
+    let wrong = format!("{scheme}://{}:wr0ng@{host}", user.split(':').next().unwrap());
+    let data = tempfile::tempdir().unwrap();
+    let refused = run(dvor()
+        .args(["serve", "--store", &wrong, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--data"])
+        .arg(data.path()));
+    refused.refused(4, &["password"]);
+    assert!(!refused.err.contains("wr0ng"), "{refused:?}");
+}

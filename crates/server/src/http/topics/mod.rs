@@ -1,5 +1,6 @@
 //! Topics over HTTP, for those without Kafka: list, read, publish, commit, rewind, dead letters.
 
+mod dead_letters;
 mod groups;
 mod records;
 mod wire;
@@ -26,6 +27,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(show, ensure))
         .merge(records::routes())
         .merge(groups::routes())
+        .merge(dead_letters::routes())
 }
 
 /// A topic and how much it holds.
