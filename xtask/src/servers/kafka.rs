@@ -44,7 +44,7 @@ pub(super) fn prepare(run: &RunFolder) -> Result<Launch> {
         user: None,
         folder,
         log,
-        // An orderly stop takes seconds, and the data goes anyway.
+        // The data goes anyway, so an orderly stop has nothing to save.
         stop_signal: Signal::SIGKILL,
         answers: Box::new(move || ready::kafka_answers(port)),
     })

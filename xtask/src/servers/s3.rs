@@ -14,7 +14,7 @@ use super::{install, ready};
 use crate::process;
 
 const VERSION: &str = "5.2.5";
-/// What `moto[server]` installs for all of the cloud's services is ten times as much; these are S3's share.
+/// `moto[server]` brings what all of the cloud's services need; this is S3's share of it, and the web server.
 const PACKAGES: [&str; 3] = ["flask==3.1.3", "flask-cors==6.0.5", "werkzeug==3.1.9"];
 
 pub(super) fn prepare(run: &RunFolder) -> Result<Launch> {

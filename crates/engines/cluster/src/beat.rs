@@ -6,13 +6,26 @@ use std::time::Duration;
 use store::{Range, Read as _};
 use tokio::time::{Instant, timeout};
 
-use crate::cluster::{Inner, MAX_MEMBERS, State};
+use crate::cluster::{Inner, State};
 use crate::hands::CHANNEL;
+use crate::members::MAX_MEMBERS;
 use crate::tables::{MEMBERS, MemberRow, members_shard};
 use crate::{Error, Result, metrics};
 
-/// Writes the member row for the first time.
+/// Who cannot say goodbye after so many tries is seen dead in the time of a lease anyway.
+const LEAVE_TRIES: u32 = 3;
+
+/// Writes the member row for the first time. Who is alone on the store clears the others' rows away first.
 pub(crate) async fn register(inner: &Inner) -> Result<()> {
+    if inner.options.alone {
+        let clearing = inner.store.transact(members_shard(), async |tx| {
+            for ((other,), _) in tx.scan(&MEMBERS, Range::all(MAX_MEMBERS)).await? {
+                tx.delete(&MEMBERS, (other,))?;
+            }
+            Ok::<_, Error>(())
+        });
+        clearing.await?;
+    }
     renew(inner).await
 }
 
@@ -24,6 +37,7 @@ pub(crate) async fn run(inner: Arc<Inner>) {
     while !inner.ended.is_called() {
         let mut told = false;
         tokio::select! {
+            biased;
             () = inner.ended.called() => return,
             () = tokio::time::sleep_until(next.min(look)) => {}
             () = inner.look.notified() => told = true,
@@ -50,8 +64,7 @@ pub(crate) async fn run(inner: Arc<Inner>) {
 /// When to do it again: at the next beat, sooner after a failure.
 fn after(began: Instant, outcome: &Result<()>, beat: Duration, what: &str, member: &str) -> Instant {
     match outcome {
-        Ok(()) => began + beat,
-        Err(Error::Left) => began + beat,
+        Ok(()) | Err(Error::Left) => began + beat,
         Err(error) => {
             tracing::warn!(member, "the {what} failed: {error}");
             Instant::now() + beat / 4
@@ -75,23 +88,30 @@ pub(crate) async fn renew(inner: &Inner) -> Result<()> {
             (member_row(inner, &state), std::mem::take(&mut state.news))
         };
         let began = Instant::now();
-        let written = timeout(inner.options.lease / 2, write(inner, &row, news)).await;
-        let written =
-            written.unwrap_or_else(|_| Err(store::Error::unknown("the store did not answer in time").into()));
-        let mut state = inner.state();
-        if let Err(error) = written {
-            state.news |= news;
-            metrics::beat("failed");
-            return Err(error);
-        }
-        metrics::beat("written");
-        metrics::held(&state.tokens);
-        // A lease that ended while it was being renewed is over all the same: others may have seen it end.
-        if state.lease_until.is_none_or(|until| until > Instant::now()) {
+        let written = write(inner, &row).await;
+        {
+            let mut state = inner.state();
+            if let Err(error) = written {
+                state.news |= news;
+                metrics::beat("failed");
+                return Err(error);
+            }
+            metrics::beat("written");
+            metrics::held(&state.tokens);
+            if state.left {
+                return Err(Error::Left);
+            }
+            // A lease that ended while it was being renewed is over all the same: others may have seen it end.
+            if state.lease_until.is_some_and(|until| until <= Instant::now()) {
+                lapse(inner, &mut state);
+                continue;
+            }
             state.lease_until = Some(began + inner.options.lease);
-            return Ok(());
         }
-        lapse(inner, &mut state);
+        if news {
+            tell(inner).await;
+        }
+        return Ok(());
     }
 }
 
@@ -121,26 +141,25 @@ fn member_row(inner: &Inner, state: &State) -> MemberRow {
     }
 }
 
-/// News are written with a wake-up for the others, a mere beat without.
-async fn write(inner: &Inner, row: &MemberRow, news: bool) -> Result<()> {
-    let id = inner.id.as_str();
-    if !news {
-        return Ok(inner.store.put_alone(&MEMBERS, members_shard(), (id,), row).await?);
-    }
-    let alone = inner.options.alone;
-    inner
-        .store
-        .transact(members_shard(), async |tx| {
-            if alone && row.beat == 1 {
-                for ((other,), _) in tx.scan(&MEMBERS, Range::all(MAX_MEMBERS)).await? {
-                    tx.delete(&MEMBERS, (other,))?;
-                }
-            }
-            tx.put(&MEMBERS, (id,), row)?;
-            tx.wake(CHANNEL);
-            Ok(())
-        })
+/// On PostgreSQL this goes over a connection of its own and takes no lock, so no other work can cost the lease.
+async fn write(inner: &Inner, row: &MemberRow) -> Result<()> {
+    let writing = inner.store.put_alone(&MEMBERS, members_shard(), (inner.id.as_str(),), row);
+    Ok(timeout(inner.options.lease / 2, writing)
         .await
+        .map_err(|_| store::Error::unknown("the store did not answer in time"))??)
+}
+
+/// Wakes the others, so that they look at once. Should it fail, they look at their next beat.
+async fn tell(inner: &Inner) {
+    let waking = inner.store.transact(members_shard(), async |tx| {
+        tx.wake(CHANNEL);
+        Ok::<_, store::Error>(())
+    });
+    match timeout(inner.options.beat / 2, waking).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(member = inner.id, "the others learn of a change later: {error}"),
+        Err(_) => tracing::warn!(member = inner.id, "the others learn of a change later: no answer"),
+    }
 }
 
 /// Reads all heartbeats in one question.
@@ -184,13 +203,10 @@ async fn clear_away(inner: &Inner) {
     }
 }
 
+/// No new work from here on; calls under way end by themselves; then the row says that everything is free.
 pub(crate) async fn leave(inner: &Inner) -> Result<()> {
     let calls_end = {
         let mut state = inner.state();
-        if state.left {
-            return Ok(());
-        }
-        // No new work from here on; what is under way under a hold ends by itself.
         state.lease_until = None;
         state.left = true;
         state.tokens.clear();
@@ -206,7 +222,15 @@ pub(crate) async fn leave(inner: &Inner) -> Result<()> {
         state.beat += 1;
         member_row(inner, &state)
     };
-    write(inner, &row, true).await?;
+    let mut tries = 0;
+    while let Err(error) = write(inner, &row).await {
+        tries += 1;
+        if tries == LEAVE_TRIES {
+            return Err(error);
+        }
+        tokio::time::sleep(inner.options.beat / 4).await;
+    }
+    tell(inner).await;
     tracing::info!(member = inner.id, "left the cluster");
     Ok(())
 }

@@ -1,58 +1,15 @@
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kit::{Clock, Shutdown, Tasks, Timestamp};
-use serde::Serialize;
-use store::{Range, Read as _, Shard, Store, Tx};
+use store::{Read as _, Shard, Store, Tx};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::observe::{Observer, Rules};
-use crate::tables::{MEMBERS, MemberRow, TOKENS, members_shard};
+use crate::tables::{MemberRow, TOKENS};
 use crate::tokens::{Me, Tokens};
-use crate::{Error, Result, beat, hands, metrics};
-
-/// Most processes that are looked at.
-pub(crate) const MAX_MEMBERS: usize = 4_096;
-
-/// How a process takes part.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// A name that no other process has or ever had; random when not given.
-    pub id: Option<String>,
-    /// Roles over all shards, known from the start.
-    pub roles: Vec<String>,
-    pub version: String,
-    /// Between two heartbeats.
-    pub beat: Duration,
-    /// How long a heartbeat is worth: the own lease, and the silence after which another counts as dead.
-    pub lease: Duration,
-    /// How often the same heartbeat must have been read for that.
-    pub reads: u32,
-    /// The store can be open in one process only (embedded), so all other members are gone: nothing to wait for.
-    pub alone: bool,
-    /// How many shards change hands at a time.
-    pub parallel: usize,
-    /// When the row of a dead member is cleared away.
-    pub forget: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            id: None,
-            roles: Vec::new(),
-            version: String::new(),
-            beat: Duration::from_secs(2),
-            lease: Duration::from_secs(6),
-            reads: 4,
-            alone: false,
-            parallel: 64,
-            forget: Duration::from_mins(10),
-        }
-    }
-}
+use crate::{Error, Options, Result, beat, hands, metrics};
 
 /// A process's place among the others. Clones share it.
 #[derive(Clone)]
@@ -88,19 +45,6 @@ pub(crate) struct State {
     pub(crate) left: bool,
     pub(crate) observer: Observer,
     pub(crate) tokens: Tokens,
-}
-
-/// A process as people see it.
-#[derive(Clone, Debug, Serialize)]
-pub struct Member {
-    pub id: String,
-    pub version: String,
-    pub since: Timestamp,
-    pub alive: bool,
-    pub leaving: bool,
-    pub roles: Vec<String>,
-    /// How many work tokens it held at its last heartbeat, by role.
-    pub tokens: BTreeMap<String, u32>,
 }
 
 impl Cluster {
@@ -228,24 +172,6 @@ impl Cluster {
     /// Gives everything up at once. Calls under [`Self::hold`] are waited for, so end the workers first.
     pub async fn leave(&self) -> Result<()> {
         beat::leave(&self.inner).await
-    }
-
-    /// Everybody who is registered, by id.
-    pub async fn members(&self) -> Result<Vec<Member>> {
-        let rows =
-            self.inner.store.scan_shards(&MEMBERS, &[members_shard()], Range::all(MAX_MEMBERS)).await?;
-        let mut state = self.inner.state();
-        let (me, now) = (&self.inner.id, Instant::now());
-        let member = |(_, (id,), row): (Shard, (String,), MemberRow)| Member {
-            alive: !row.leaving && (id == *me || !state.observer.gone(&id, row.session, now)),
-            leaving: row.leaving,
-            version: row.version,
-            since: Timestamp(row.since),
-            roles: row.roles.iter().map(|role| role.name.clone()).collect(),
-            tokens: row.roles.into_iter().map(|role| (role.name, role.held)).collect(),
-            id,
-        };
-        Ok(rows.into_iter().map(member).collect())
     }
 }
 

@@ -24,6 +24,7 @@ pub(crate) async fn run(inner: Arc<Inner>, wakes: WakeReceiver) {
     loop {
         let mut woken = None;
         tokio::select! {
+            biased;
             () = inner.ended.called() => return,
             () = inner.replan.notified() => {}
             () = tokio::time::sleep(wait) => {}

@@ -4,18 +4,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use store::{Read as _, Shard};
+use store::{Read as _, Shard, WakeReceiver};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::cluster::Inner;
-use crate::limits::{Ask, Grant, Limits, step};
+use crate::limits::{Ask, Grant, Limits, gives_back, step};
 use crate::tables::LIMITS;
 use crate::{Cluster, Error, Result};
 
 /// A lease of the limit is looked at anew after this time, as long as there is work.
 const ROUND: Duration = Duration::from_secs(1);
-/// Who got nothing asks again after this time.
+/// Wakes those who got nothing when others have given something back.
+const CHANNEL: &str = "cluster-limits";
+/// Who got nothing and is not woken asks again after this time.
 const RETRY: Duration = Duration::from_millis(200);
 
 /// Calls per second and calls at a time, over all processes that use the same name. Clones share it.
@@ -33,6 +35,7 @@ struct Shared {
     line: tokio::sync::Mutex<()>,
     waiting: AtomicU32,
     freed: Notify,
+    wakes: WakeReceiver,
 }
 
 struct Local {
@@ -43,6 +46,8 @@ struct Local {
     next_call: Instant,
     /// When the row was last asked.
     asked: Option<Instant>,
+    /// Others gave something back since then.
+    news: bool,
     /// A task looks after the lease.
     tended: bool,
 }
@@ -68,6 +73,7 @@ impl Cluster {
             in_use: 0,
             next_call: Instant::now(),
             asked: None,
+            news: false,
             tended: false,
         };
         Limiter {
@@ -79,6 +85,7 @@ impl Cluster {
                 line: tokio::sync::Mutex::default(),
                 waiting: AtomicU32::new(0),
                 freed: Notify::new(),
+                wakes: self.inner.store.wakes().listen(CHANNEL),
             }),
         }
     }
@@ -102,6 +109,9 @@ impl Limiter {
                     tokio::select! {
                         () = tokio::time::sleep_until(until) => {}
                         () = shared.freed.notified() => {}
+                        shards = shared.wakes.woken() => {
+                            lock(&shared.local).news |= shards.contains(&Shard::of(&shared.name));
+                        }
                     }
                 }
             }
@@ -143,9 +153,13 @@ impl Shared {
         }
         let asked = local.asked.unwrap_or(now);
         if local.grant.slots <= local.in_use || local.grant.rate <= 0.0 {
+            // What has become free beyond the own share goes back at once: others wait for it.
+            if local.grant.leased > local.grant.slots.max(local.in_use) {
+                return Turn::Ask;
+            }
             let lacking = local.grant.slots == 0 || local.grant.rate <= 0.0;
             let again = asked + if lacking { RETRY } else { ROUND };
-            return if now >= again { Turn::Ask } else { Turn::Wait(again) };
+            return if now >= again || (lacking && local.news) { Turn::Ask } else { Turn::Wait(again) };
         }
         if now < local.next_call {
             return Turn::Wait(local.next_call.min(asked + ROUND));
@@ -169,8 +183,8 @@ impl Shared {
         }
         let in_use = {
             let mut local = lock(&self.local);
-            local.grant = Grant { slots: local.in_use, rate: 0.0 };
-            (local.session, local.asked) = (session, Some(Instant::now()));
+            local.grant = Grant { slots: 0, leased: local.in_use, rate: 0.0 };
+            (local.session, local.asked, local.news) = (session, Some(Instant::now()), false);
             local.in_use
         };
         let demand = in_use.saturating_add(self.waiting.load(Ordering::SeqCst));
@@ -188,6 +202,9 @@ impl Shared {
                     tx.delete(&LIMITS, (name,))?;
                 } else if after != before {
                     tx.put(&LIMITS, (name,), &after)?;
+                }
+                if gives_back(&before, &after, ask.member) {
+                    tx.wake(CHANNEL);
                 }
                 Ok::<_, Error>(grant)
             })
@@ -232,7 +249,7 @@ async fn tend(shared: Arc<Shared>) {
             }
             Ok(()) => {}
             Err(error) => {
-                tracing::warn!(limit = shared.name, "the lease of a limit was not updated: {error}")
+                tracing::warn!(limit = shared.name, "the lease of a limit was not updated: {error}");
             }
         }
     }

@@ -91,7 +91,10 @@ pub(crate) struct LockRow {
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 pub(crate) struct LimitRow {
     #[prost(message, repeated, tag = "1")]
-    pub shares: Vec<ShareRow>,
+    pub(crate) shares: Vec<ShareRow>,
+    /// Grows whenever somebody gets slots.
+    #[prost(uint64, tag = "2")]
+    pub(crate) turn: u64,
 }
 
 /// One process's part of a limit; worth as much as its owner's heartbeat.
@@ -110,4 +113,7 @@ pub(crate) struct ShareRow {
     /// How many calls it may begin in a second.
     #[prost(double, tag = "5")]
     pub(crate) rate: f64,
+    /// The turn at which it last got slots.
+    #[prost(uint64, tag = "6")]
+    pub(crate) served: u64,
 }

@@ -27,7 +27,9 @@
 //! Engines implement the narrow trait [`engine::Engine`]; `embedded` (fjall), `postgres` and `memory` (for
 //! simulation) stand beside it, and `fault` wraps any of them to break things from a seed.
 
+mod backup;
 pub mod conformance;
+mod copy;
 mod embedded;
 pub mod engine;
 mod error;
@@ -35,6 +37,7 @@ mod fault;
 mod key;
 mod memory;
 mod overlay;
+mod postgres;
 mod range;
 mod schema;
 mod shard;
@@ -43,6 +46,8 @@ mod table;
 mod tx;
 mod wakes;
 
+pub use backup::{backup, restore};
+pub use copy::copy;
 pub use error::{Error, Kind, Result};
 pub use fault::{FaultPlan, Faults};
 pub use key::{ColumnType, Decode, Encode, KeyBytes, Part};

@@ -14,9 +14,9 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Gathers declarations. Two tables of one name are a mistake in the program.
+    /// Gathers declarations, and adds the store's own. Two tables of one name are a mistake in the program.
     pub fn new(tables: impl IntoIterator<Item = TableSpec>) -> Self {
-        let tables: Vec<_> = tables.into_iter().collect();
+        let tables: Vec<_> = tables.into_iter().chain([crate::copy::MARKS.spec()]).collect();
         let mut by_name = HashMap::new();
         for (index, table) in tables.iter().enumerate() {
             let before = by_name.insert((table.system, table.name), TableId(index as u16));

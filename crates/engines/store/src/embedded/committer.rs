@@ -227,16 +227,17 @@ impl Writer {
     }
 
     fn rotate(&mut self) {
-        for space in 0..SPACES {
-            let due = self.unrotated[space] > 0 && self.rotated_at[space].elapsed() >= ROTATE_AFTER;
-            if !due && self.unrotated[space] < ROTATE_BYTES[space] {
+        for (space, keyspace) in self.disk.keyspaces().iter().enumerate() {
+            let (unrotated, rotated_at) = (&mut self.unrotated[space], &mut self.rotated_at[space]);
+            let old = *unrotated > 0 && rotated_at.elapsed() >= ROTATE_AFTER;
+            if !old && *unrotated < ROTATE_BYTES[space] {
                 continue;
             }
-            if let Err(error) = self.disk.keyspaces()[space].rotate_memtable() {
+            if let Err(error) = keyspace.rotate_memtable() {
                 tracing::warn!(%error, space, "a memtable was not rotated");
             }
-            self.unrotated[space] = 0;
-            self.rotated_at[space] = Instant::now();
+            *unrotated = 0;
+            *rotated_at = Instant::now();
         }
     }
 

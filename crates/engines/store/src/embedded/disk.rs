@@ -26,6 +26,7 @@ pub(super) struct Disk {
     /// By [`TableId`]: the table's number in this database, and its keyspace.
     tables: Vec<(u16, usize)>,
     witness: Witness,
+    pub(super) reads: super::ReadPlace,
     /// The number of the last commit found when opening.
     pub(super) last_commit: u64,
 }
@@ -65,7 +66,7 @@ impl Disk {
                 witness.last
             )));
         }
-        Ok(Self { db, keyspaces, tables, witness, last_commit })
+        Ok(Self { db, keyspaces, tables, witness, reads: super::ReadPlace::default(), last_commit })
     }
 
     pub(super) fn keyspace(&self, table: TableId) -> &Keyspace {

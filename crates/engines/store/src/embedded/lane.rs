@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-use super::blocking;
 use super::committer::{Committer, Job, answered};
 use super::disk::{Disk, DiskRow};
 use super::guard::Health;
@@ -144,7 +143,7 @@ impl LaneSession {
 #[async_trait]
 impl Reader for LaneSession {
     async fn get_many(&self, table: TableId, keys: &[KeyBytes]) -> Result<Vec<Option<Bytes>>> {
-        blocking(|| {
+        self.disk.reads.run(|| {
             let get = |key: &KeyBytes| match self.pending_value(&(table, key.clone())) {
                 Some(value) => Ok(value),
                 None => self.disk.get(self.snapshot(), table, self.shard, key),
@@ -159,7 +158,7 @@ impl Reader for LaneSession {
             changes.add(&pending.rows, table, range);
         }
         let wider = Range { limit: changes.base_limit(range.limit), ..range.clone() };
-        let base = blocking(|| self.disk.scan(self.snapshot(), table, self.shard, &wider))?;
+        let base = self.disk.reads.run(|| self.disk.scan(self.snapshot(), table, self.shard, &wider))?;
         Ok(changes.over(base, range))
     }
 }

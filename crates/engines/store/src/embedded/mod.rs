@@ -16,8 +16,10 @@ mod disk;
 mod guard;
 mod lane;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -25,7 +27,7 @@ use fjall::Readable as _;
 
 use crate::engine::{Engine, Moment, RawRow, Reader, Session};
 use crate::key::KeyBytes;
-use crate::{Error, Options, Range, Result, SHARDS, Schema, Shard, TableId, Wakes};
+use crate::{Error, Kind, Options, Range, Result, SHARDS, Schema, Shard, TableId, Wakes};
 use committer::{Committer, Job};
 use disk::Disk;
 use guard::{Guard, Health};
@@ -39,9 +41,21 @@ pub(crate) struct Embedded {
     _guard: Guard,
 }
 
+/// Opens or makes the store in a folder.
+pub(crate) async fn open(
+    folder: PathBuf,
+    schema: Arc<Schema>,
+    wakes: Wakes,
+    options: Options,
+) -> Result<Embedded> {
+    // Reading the journal back takes a moment, and blocks.
+    let open = move || Embedded::open(&folder, &schema, wakes, &options);
+    let opened = tokio::task::spawn_blocking(open).await;
+    opened.map_err(|error| Error::with_source(Kind::Unavailable, "the store was not opened", error))?
+}
+
 impl Embedded {
-    /// Opens or makes the store in a folder. Blocks while the journal is read back.
-    pub(crate) fn open(folder: &Path, schema: &Schema, wakes: Wakes, options: &Options) -> Result<Self> {
+    fn open(folder: &Path, schema: &Schema, wakes: Wakes, options: &Options) -> Result<Self> {
         let disk = Arc::new(Disk::open(folder, schema, options)?);
         let health = Arc::new(Health::new(folder, options));
         let committer = Committer::start(disk.clone(), health.clone(), wakes)?;
@@ -70,7 +84,7 @@ impl Engine for Embedded {
         range: &Range,
     ) -> Result<Vec<(Shard, RawRow)>> {
         let snapshot = self.disk.db.snapshot();
-        blocking(|| {
+        self.disk.reads.run(|| {
             let mut found = Vec::new();
             for shard in shards {
                 let rows = self.disk.scan(&snapshot, table, *shard, range)?;
@@ -113,11 +127,13 @@ struct View {
 #[async_trait]
 impl Reader for View {
     async fn get_many(&self, table: TableId, keys: &[KeyBytes]) -> Result<Vec<Option<Bytes>>> {
-        blocking(|| keys.iter().map(|key| self.disk.get(&self.snapshot, table, self.shard, key)).collect())
+        self.disk
+            .reads
+            .run(|| keys.iter().map(|key| self.disk.get(&self.snapshot, table, self.shard, key)).collect())
     }
 
     async fn scan(&self, table: TableId, range: &Range) -> Result<Vec<RawRow>> {
-        blocking(|| self.disk.scan(&self.snapshot, table, self.shard, range))
+        self.disk.reads.run(|| self.disk.scan(&self.snapshot, table, self.shard, range))
     }
 }
 
@@ -133,14 +149,38 @@ impl Moment for DiskMoment {
     }
 }
 
-/// Runs what may touch the disk where that is allowed: on a multi-threaded runtime the worker first hands its other
-/// tasks to a fresh thread.
-fn blocking<T>(work: impl FnOnce() -> T) -> T {
-    use tokio::runtime::{Handle, RuntimeFlavor};
-    match Handle::try_current().map(|handle| handle.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
-        _ => work(),
+/// Decides where reads run. Most are answered from memory in microseconds, and moving a runtime's other tasks to a fresh
+/// thread costs more than that; so reads run in place until one was slow, and the next ones where blocking is allowed.
+#[derive(Default)]
+struct ReadPlace {
+    careful_reads: AtomicU32,
+}
+
+/// A read that takes longer has most likely been to the disk.
+const SLOW_READ: Duration = Duration::from_micros(500);
+/// How many reads are careful after a slow one.
+const CAREFUL_READS: u32 = 64;
+
+impl ReadPlace {
+    fn run<T>(&self, work: impl FnOnce() -> T) -> T {
+        let began = Instant::now();
+        let careful = self.careful_reads.load(Ordering::Relaxed);
+        let answer = if careful > 0 && may_block_in_place() {
+            self.careful_reads.store(careful - 1, Ordering::Relaxed);
+            tokio::task::block_in_place(work)
+        } else {
+            work()
+        };
+        if began.elapsed() > SLOW_READ {
+            self.careful_reads.store(CAREFUL_READS, Ordering::Relaxed);
+        }
+        answer
     }
+}
+
+fn may_block_in_place() -> bool {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 impl Disk {
@@ -186,5 +226,5 @@ impl Disk {
 }
 
 fn reading(error: fjall::Error) -> Error {
-    Error::with_source(crate::Kind::Unavailable, "the embedded store cannot be read", error)
+    Error::with_source(Kind::Unavailable, "the embedded store cannot be read", error)
 }

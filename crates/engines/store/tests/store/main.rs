@@ -1,6 +1,9 @@
 //! The engines against the suite, and what is particular to each.
+#![allow(clippy::unwrap_used)]
 
+mod copies;
 mod embedded;
+mod postgres;
 
 use store::{FaultPlan, Faults, Options, Schema, Store, conformance};
 

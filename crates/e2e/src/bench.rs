@@ -1,0 +1,119 @@
+//! Figures: measured for a while, printed as a table beside their reference, kept as JSON.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+/// One line of a bench's table.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figure {
+    pub name: String,
+    pub unit: &'static str,
+    pub value: f64,
+    /// What the reference reached in the same run, and the share of it that we reach.
+    pub reference: Option<f64>,
+    pub ratio: Option<f64>,
+    pub p50_us: Option<u64>,
+    pub p99_us: Option<u64>,
+    pub wanted: &'static str,
+}
+
+impl Figure {
+    pub fn new(name: impl Into<String>, unit: &'static str, value: f64, wanted: &'static str) -> Self {
+        let name = name.into();
+        Self { name, unit, value, reference: None, ratio: None, p50_us: None, p99_us: None, wanted }
+    }
+
+    #[must_use]
+    pub fn beside(mut self, reference: f64) -> Self {
+        self.reference = Some(reference);
+        self.ratio = Some(self.value / reference);
+        self
+    }
+
+    #[must_use]
+    pub fn with_times(mut self, rate: &Rate) -> Self {
+        self.p50_us = Some(rate.p50_us);
+        self.p99_us = Some(rate.p99_us);
+        self
+    }
+}
+
+pub fn print(title: &str, figures: &[Figure]) {
+    println!("\n{title}");
+    println!(
+        "{:<44} {:>12} {:>12} {:>7} {:>9} {:>9}  wanted",
+        "what", "ours", "reference", "ratio", "p50 µs", "p99 µs"
+    );
+    for figure in figures {
+        let number = |value: Option<f64>| value.map_or(String::from("-"), |value| format!("{value:.0}"));
+        let micros = |value: Option<u64>| value.map_or(String::from("-"), |value| value.to_string());
+        let ratio = figure.ratio.map_or(String::from("-"), |ratio| format!("{ratio:.2}"));
+        println!(
+            "{:<44} {:>12} {:>12} {:>7} {:>9} {:>9}  {}",
+            format!("{} ({})", figure.name, figure.unit),
+            number(Some(figure.value)),
+            number(figure.reference),
+            ratio,
+            micros(figure.p50_us),
+            micros(figure.p99_us),
+            figure.wanted
+        );
+    }
+}
+
+/// Keeps the figures in `bench/results/<name>.json`.
+pub fn save(name: &str, figures: &[Figure]) -> anyhow::Result<()> {
+    std::fs::create_dir_all("bench/results")?;
+    std::fs::write(format!("bench/results/{name}.json"), serde_json::to_string_pretty(figures)? + "\n")?;
+    Ok(())
+}
+
+/// What a measurement found.
+#[derive(Clone, Copy, Debug)]
+pub struct Rate {
+    pub per_second: f64,
+    pub p50_us: u64,
+    pub p99_us: u64,
+}
+
+/// Runs `work` in so many tasks for a while; every call gets a number of its own.
+pub async fn rate<F>(
+    tasks: usize,
+    time: Duration,
+    work: impl Fn(u64) -> F + Send + Sync + Clone + 'static,
+) -> anyhow::Result<Rate>
+where
+    F: Future<Output = anyhow::Result<()>> + Send,
+{
+    let next = Arc::new(AtomicU64::new(0));
+    let over = Arc::new(AtomicBool::new(false));
+    let began = Instant::now();
+    let runners: Vec<_> = (0..tasks)
+        .map(|_| {
+            let (next, over, work) = (next.clone(), over.clone(), work.clone());
+            tokio::spawn(async move {
+                let mut times = Vec::new();
+                while !over.load(Ordering::Relaxed) {
+                    let call = Instant::now();
+                    work(next.fetch_add(1, Ordering::Relaxed)).await?;
+                    times.push(call.elapsed().as_micros() as u64);
+                }
+                Ok::<_, anyhow::Error>(times)
+            })
+        })
+        .collect();
+    tokio::time::sleep(time).await;
+    over.store(true, Ordering::Relaxed);
+    let mut times = Vec::new();
+    for runner in runners {
+        times.extend(runner.await??);
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    times.sort_unstable();
+    let at = |share: f64| times.get((times.len() as f64 * share) as usize).copied().unwrap_or_default();
+    Ok(Rate { per_second: times.len() as f64 / seconds, p50_us: at(0.5), p99_us: at(0.99) })
+}

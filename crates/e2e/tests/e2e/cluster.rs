@@ -1,0 +1,179 @@
+//! Three processes on PostgreSQL: even shares, one killed, one suspended and woken, and what they cost when idle.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use e2e::cluster_member::{Report, WORK, open};
+use e2e::load::Database;
+use store::{Range, SHARDS, Shard, Store};
+
+const ROLE: &str = "relay";
+/// The contract: a dead process's tokens work elsewhere within this time.
+const TAKEOVER: Duration = Duration::from_secs(10);
+/// How long anything else may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Member {
+    child: Child,
+    report: Arc<Mutex<Report>>,
+}
+
+impl Member {
+    fn start(url: &str, effort: &str) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_cluster-member"))
+            .args(["--store", url, "--roles", ROLE, "--effort", effort])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let report = Arc::new(Mutex::new(Report::default()));
+        let (lines, latest) = (BufReader::new(child.stdout.take().unwrap()).lines(), report.clone());
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                *latest.lock().unwrap() = serde_json::from_str(&line).unwrap();
+            }
+        });
+        Self { child, report }
+    }
+
+    fn report(&self) -> Report {
+        self.report.lock().unwrap().clone()
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+
+    /// Processor time used so far, in hundredths of a second (the kernel's unit on all Linux machines).
+    fn ticks(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let fields: Vec<_> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        // Gone already is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Who worked last in each shard.
+async fn workers(store: &Store) -> BTreeMap<Shard, String> {
+    let shards: Vec<_> = Shard::all().collect();
+    let rows = store.scan_shards(&WORK, &shards, Range::all(1)).await.unwrap();
+    rows.into_iter().map(|(shard, _, work)| (shard, work.member)).collect()
+}
+
+async fn wait_until(what: &str, patience: Duration, mut is_so: impl AsyncFnMut() -> bool) -> Duration {
+    let began = Instant::now();
+    while !is_so().await {
+        assert!(began.elapsed() < patience, "{what} took longer than {patience:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    began.elapsed()
+}
+
+/// All tokens work, and each of the members has an even share.
+async fn wait_for_even_shares(store: &Store, members: &[&Member]) -> Duration {
+    let fair = usize::from(SHARDS) / members.len();
+    wait_until("an even spread", PATIENCE, async || {
+        let workers = workers(store).await;
+        let is_even = |member: &&Member| {
+            let report = member.report();
+            let worked = workers.values().filter(|worker| **worker == report.member).count();
+            worked == report.held && report.held.abs_diff(fair) <= fair * 15 / 100
+        };
+        workers.len() == usize::from(SHARDS) && members.iter().all(is_even)
+    })
+    .await
+}
+
+/// Transactions of this database so far, as its statistics tell; every statement of an idle member is one.
+async fn transactions(client: &tokio_postgres::Client) -> i64 {
+    let question =
+        "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()";
+    client.query_one(question, &[]).await.unwrap().get(0)
+}
+
+async fn idle_costs(url: &str, members: &[&Member]) {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    // What came before must have reached the statistics; a connection that idles tells them within 10 s.
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    let (transactions_before, began) = (transactions(&client).await, Instant::now());
+    let ticks_before: Vec<_> = members.iter().map(|member| member.ticks()).collect();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let seconds = began.elapsed().as_secs_f64();
+    let per_second =
+        (transactions(&client).await - transactions_before) as f64 / seconds / members.len() as f64;
+    let most_ticks = members.iter().zip(ticks_before).map(|(member, before)| member.ticks() - before).max();
+    let processor = most_ticks.unwrap() as f64 / seconds;
+    println!("idle: {per_second:.1} transactions/s and {processor:.2} % of a core per process");
+    assert!(per_second < 20.0, "an idle process makes {per_second} transactions a second");
+    assert!(processor < 1.0, "an idle process takes {processor} % of a core");
+}
+
+/// From now until all that the member worked on was worked on by others.
+async fn until_others_work(store: &Store, gone: &str, patience: Duration) -> Duration {
+    wait_until("working elsewhere", patience, async || {
+        workers(store).await.values().all(|worker| worker != gone)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn three_processes_share_work_and_survive_one_another() {
+    let server = std::env::var("DVOR_TEST_POSTGRES").expect("DVOR_TEST_POSTGRES names a PostgreSQL server");
+    let database = Database::create(&server).await.unwrap();
+    let store = open(&database.url).await.unwrap();
+    let (a, b, c) = (
+        Member::start(&database.url, "once"),
+        Member::start(&database.url, "once"),
+        Member::start(&database.url, "once"),
+    );
+    let spread = wait_for_even_shares(&store, &[&a, &b, &c]).await;
+    println!("started and spread evenly in {spread:?}");
+    idle_costs(&database.url, &[&a, &b, &c]).await;
+
+    let victim = c.report().member;
+    c.signal("-KILL");
+    let took = until_others_work(&store, &victim, TAKEOVER).await;
+    println!("the tokens of a killed process worked elsewhere after {took:?}");
+
+    let d = Member::start(&database.url, "always");
+    let joined = wait_for_even_shares(&store, &[&a, &b, &d]).await;
+    println!("a newcomer had its share after {joined:?}");
+    a_suspended_one_is_refused(&store, &d).await;
+
+    let leaver = b.report().member;
+    wait_for_even_shares(&store, &[&a, &b, &d]).await;
+    let mut b = b;
+    drop(b.child.stdin.take());
+    let took = until_others_work(&store, &leaver, PATIENCE).await;
+    println!("the tokens of a leaving process worked elsewhere after {took:?}");
+    // A dead one could not be seen so soon.
+    assert!(took < Duration::from_secs(6), "a leaver's tokens took {took:?}");
+    drop((a, b, c, d));
+    store.engine().close().await.unwrap();
+    database.remove().await.unwrap();
+}
+
+/// Suspended in the middle of its work, it finds when it is woken that its commits are refused.
+async fn a_suspended_one_is_refused(store: &Store, member: &Member) {
+    let id = member.report().member;
+    member.signal("-STOP");
+    let refused = member.report().refused;
+    // It may have been stopped within a transaction: that shard is free when PostgreSQL ends the idle session.
+    let took = until_others_work(store, &id, PATIENCE).await;
+    println!("the tokens of a suspended process worked elsewhere after {took:?}");
+    member.signal("-CONT");
+    wait_until("a refusal", PATIENCE, async || member.report().refused > refused).await;
+    println!("woken up, it had {} commits refused", member.report().refused - refused);
+}

@@ -1,0 +1,5 @@
+//! What only real processes can show, in the short form that CI runs.
+#![allow(clippy::unwrap_used)]
+
+mod cluster;
+mod store_kill;
