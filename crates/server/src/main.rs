@@ -1,1 +1,25 @@
-fn main() {}
+//! The one program of Dvor: the server and the commands for those who run it.
+
+#![allow(
+    unreachable_pub,
+    reason = "nothing of a binary is reached from outside; pub means: for the other modules"
+)]
+
+mod access;
+mod app;
+mod cli;
+mod config;
+mod data;
+mod demo;
+mod grpc;
+mod http;
+mod problem;
+mod roles;
+mod server;
+mod telemetry;
+
+fn main() -> std::process::ExitCode {
+    // What the HTTP client encrypts with; nobody else has set one before the first line of the program.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    cli::main()
+}

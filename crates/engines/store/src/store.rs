@@ -1,12 +1,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::embedded::Embedded;
 use crate::engine::{Engine, SharedEngine};
 use crate::key::{Decode, Encode};
 use crate::table::{Value, decode_value};
 use crate::tx::{check_range, encode_key};
-use crate::{Error, Kind, Range, Result, Schema, Shard, Snapshot, Table, Tx, Wakes, copy, memory, postgres};
+use crate::{
+    Error, Kind, Range, Result, Schema, Shard, Snapshot, Table, Tx, Wakes, copy, embedded, memory, postgres,
+};
 
 /// Settings that all engines share; each takes what concerns it.
 #[derive(Clone, Debug)]
@@ -41,29 +42,22 @@ impl Store {
         let (schema, wakes) = (Arc::new(schema), Wakes::default());
         let first = urls.first().map_or("", String::as_str);
         let scheme = first.split_once(':').map_or("", |(scheme, _)| scheme);
-        let engine: SharedEngine =
-            match scheme {
-                "embedded" if urls.len() == 1 => {
-                    let folder = PathBuf::from(&first["embedded:".len()..]);
-                    let (schema, wakes, options) = (schema.clone(), wakes.clone(), options.clone());
-                    // Reading the journal back takes a moment, and blocks.
-                    let open = move || Embedded::open(&folder, &schema, wakes, &options);
-                    let opened = tokio::task::spawn_blocking(open).await;
-                    Arc::new(opened.map_err(|error| {
-                        Error::with_source(Kind::Unavailable, "opening the store", error)
-                    })??)
-                }
-                "postgres" | "postgresql" => {
-                    Arc::new(postgres::open(urls, schema.clone(), wakes.clone(), options).await?)
-                }
-                "memory" if urls.len() == 1 => Arc::new(memory::Memory::new(wakes.clone())),
-                _ => {
-                    return Err(Error::new(
-                        Kind::Invalid,
-                        format!("a store is embedded:<dir>, postgres://… or memory:, not {scheme:?}"),
-                    ));
-                }
-            };
+        let engine: SharedEngine = match scheme {
+            "embedded" if urls.len() == 1 => {
+                let folder = PathBuf::from(&first["embedded:".len()..]);
+                Arc::new(embedded::open(folder, schema.clone(), wakes.clone(), options.clone()).await?)
+            }
+            "postgres" | "postgresql" => {
+                Arc::new(postgres::open(urls, schema.clone(), wakes.clone(), options).await?)
+            }
+            "memory" if urls.len() == 1 => Arc::new(memory::Memory::new(wakes.clone())),
+            _ => {
+                return Err(Error::new(
+                    Kind::Invalid,
+                    format!("a store is embedded:<dir>, postgres://… or memory:, not {scheme:?}"),
+                ));
+            }
+        };
         let store = Self { schema, engine, wakes };
         copy::check_finished(&store).await?;
         Ok(store)

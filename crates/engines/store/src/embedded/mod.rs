@@ -16,7 +16,7 @@ mod disk;
 mod guard;
 mod lane;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ use fjall::Readable as _;
 
 use crate::engine::{Engine, Moment, RawRow, Reader, Session};
 use crate::key::KeyBytes;
-use crate::{Error, Options, Range, Result, SHARDS, Schema, Shard, TableId, Wakes};
+use crate::{Error, Kind, Options, Range, Result, SHARDS, Schema, Shard, TableId, Wakes};
 use committer::{Committer, Job};
 use disk::Disk;
 use guard::{Guard, Health};
@@ -41,9 +41,21 @@ pub(crate) struct Embedded {
     _guard: Guard,
 }
 
+/// Opens or makes the store in a folder.
+pub(crate) async fn open(
+    folder: PathBuf,
+    schema: Arc<Schema>,
+    wakes: Wakes,
+    options: Options,
+) -> Result<Embedded> {
+    // Reading the journal back takes a moment, and blocks.
+    let open = move || Embedded::open(&folder, &schema, wakes, &options);
+    let opened = tokio::task::spawn_blocking(open).await;
+    opened.map_err(|error| Error::with_source(Kind::Unavailable, "the store was not opened", error))?
+}
+
 impl Embedded {
-    /// Opens or makes the store in a folder. Blocks while the journal is read back.
-    pub(crate) fn open(folder: &Path, schema: &Schema, wakes: Wakes, options: &Options) -> Result<Self> {
+    fn open(folder: &Path, schema: &Schema, wakes: Wakes, options: &Options) -> Result<Self> {
         let disk = Arc::new(Disk::open(folder, schema, options)?);
         let health = Arc::new(Health::new(folder, options));
         let committer = Committer::start(disk.clone(), health.clone(), wakes)?;
@@ -214,5 +226,5 @@ impl Disk {
 }
 
 fn reading(error: fjall::Error) -> Error {
-    Error::with_source(crate::Kind::Unavailable, "the embedded store cannot be read", error)
+    Error::with_source(Kind::Unavailable, "the embedded store cannot be read", error)
 }

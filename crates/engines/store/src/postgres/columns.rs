@@ -101,7 +101,7 @@ impl Array {
         match (self, part) {
             (Self::Texts(texts), Part::Str(text)) => texts.push(text),
             (Self::Numbers(numbers), Part::I64(number) | Part::Time(Timestamp(number))) => {
-                numbers.push(number)
+                numbers.push(number);
             }
             (Self::Numbers(numbers), Part::U32(number)) => numbers.push(number.into()),
             (Self::Blobs(blobs), Part::Bytes(blob)) => blobs.push(blob),

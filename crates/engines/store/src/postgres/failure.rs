@@ -72,9 +72,9 @@ fn kind(error: &PgError) -> Kind {
     match (code.code(), &code.code()[..2.min(code.code().len())]) {
         (_, "28") | ("42501", _) => Kind::Denied,
         ("53100", _) => Kind::Full,
-        ("3D000", _) => Kind::Invalid,
         ("42P01" | "42703" | "3F000", _) => Kind::Incompatible,
-        (_, "22" | "23" | "54") => Kind::Invalid,
+        // No such database; data, constraints and limits that no repetition will satisfy.
+        ("3D000", _) | (_, "22" | "23" | "54") => Kind::Invalid,
         ("XX001" | "XX002", _) => Kind::Corrupt,
         _ => Kind::Unavailable,
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures::future::{BoxFuture, FutureExt as _, MaybeDone, join, join_all, maybe_done};
+use futures::future::{BoxFuture, FutureExt as _, MaybeDone, join, join_all, maybe_done, try_join};
 use futures::stream::TryStreamExt as _;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
@@ -27,7 +27,8 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// A transaction that is idle longer than the first setting has lost its process; whoever waits for its shard waits
 /// longer than that, so that a stopped process does not fail those that run.
 const SETTINGS: &str = "SET idle_in_transaction_session_timeout = '10s'; SET lock_timeout = '15s'; \
-    SET statement_timeout = '30s'; SET synchronous_commit = on; SET client_min_messages = 'warning'";
+    SET statement_timeout = '30s'; SET synchronous_commit = on; SET client_min_messages = 'warning'; \
+    SET default_transaction_isolation = 'read committed'";
 
 /// Settings that not every server of this protocol knows. All access is by key, so the planner need not weigh other
 /// ways: its statistics of a young or a draining table would only mislead it.
@@ -98,19 +99,16 @@ impl Link {
         let types: Vec<_> = call.typed_values().map(|(_, kind)| kind).collect();
         let asking =
             async { self.client.query_typed_raw(&text, call.typed_values()).await?.try_collect().await };
-        // `join` polls in order, and each of the two sends itself when first polled.
-        let (rows, statement) = join(asking, self.client.prepare_typed(&text, &types)).await;
-        let rows = rows?;
-        // In a transaction a failed preparation undoes everything, so it is not to be passed over.
-        self.statements().insert(call.query, statement?);
+        // `try_join` polls in order, each of the two sends itself when first polled, and one that cannot be sent fails
+        // both at once. A failed preparation undoes a transaction, so it is not to be passed over either.
+        let (rows, statement) = try_join(asking, self.client.prepare_typed(&text, &types)).await?;
+        self.statements().insert(call.query, statement);
         Ok(rows)
     }
 
     /// Begins a transaction and asks its first question in one round trip.
     pub(super) async fn begin(&self, begin: &str, call: &Call) -> Result<Vec<Row>, PgError> {
-        let (begun, rows) = join(self.client.batch_execute(begin), self.rows(call)).await;
-        begun?;
-        rows
+        try_join(self.client.batch_execute(begin), self.rows(call)).await.map(|((), rows)| rows)
     }
 
     /// Writes and commits in one round trip.

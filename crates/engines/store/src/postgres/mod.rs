@@ -32,7 +32,7 @@ use bytes::Bytes;
 use futures::future::try_join_all;
 use kit::{Shutdown, Tasks};
 use tokio::sync::{Mutex, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use self::address::Address;
 use self::link::Link;
@@ -47,6 +47,8 @@ use crate::key::KeyBytes;
 use crate::{Error, Options, Range, Result, SHARDS, Schema, Shard, TableId, Wakes};
 
 const HEALTH: Duration = Duration::from_secs(2);
+/// How long transactions under way may take to end when the store is closed.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the end of the wake-ups may take.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -150,13 +152,17 @@ impl Engine for Postgres {
     }
 
     async fn close(&self) -> Result<()> {
+        // A transaction keeps its turn until it is answered.
+        let deadline = Instant::now() + PATIENCE;
         for turn in &self.turns {
+            let last = timeout_at(deadline, turn.acquire()).await;
+            if last.is_err() {
+                tracing::warn!("a transaction was still under way when the store was closed");
+            }
             turn.close();
         }
         for server in &self.servers {
-            if !server.pool.close().await {
-                tracing::warn!(server = server.address.place, "transactions were still under way at the end");
-            }
+            server.pool.close();
             server.alone.close().await;
         }
         self.tasks.end(FAREWELL).await;

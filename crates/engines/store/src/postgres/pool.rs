@@ -16,8 +16,6 @@ use crate::{Error, Result, Schema};
 
 /// How long a call waits for a free connection.
 const SEAT: Duration = Duration::from_secs(30);
-/// How long leases still held may take to come back when the store is closed.
-const CLOSE: Duration = Duration::from_secs(10);
 
 pub(super) struct Pool {
     address: Arc<Address>,
@@ -91,14 +89,11 @@ impl Pool {
         self.seat(&self.snapshot_seats).await
     }
 
-    /// Waits until all connections have come back, and closes them.
-    pub(super) async fn close(&self) -> bool {
-        let all = self.seats.acquire_many(self.size as u32);
-        let returned = timeout(CLOSE, all).await.is_ok();
+    /// Gives out no more connections, and closes those that nobody holds.
+    pub(super) fn close(&self) {
         self.seats.close();
         self.snapshot_seats.close();
         self.idle().clear();
-        returned
     }
 
     async fn lease(self: &Arc<Self>) -> Result<Lease> {
@@ -125,6 +120,13 @@ impl Pool {
                 "all {} connections to PostgreSQL at {} are busy",
                 self.size, self.address.place
             ))),
+        }
+    }
+
+    /// Keeps a clean connection for the next one who asks.
+    fn keep(&self, link: Link) {
+        if !self.seats.is_closed() {
+            self.idle().push(link);
         }
     }
 
@@ -186,7 +188,7 @@ impl Lease {
     /// Gives a connection back that is in no transaction.
     pub(super) fn give_back(&mut self) {
         if let Some(link) = self.link.take() {
-            self.pool.idle().push(link);
+            self.pool.keep(link);
         }
     }
 
@@ -208,7 +210,7 @@ impl Drop for Lease {
         let (pool, held) = (self.pool.clone(), std::mem::take(&mut self.held));
         runtime.spawn(async move {
             match timeout(ANSWER, link.client.batch_execute("ROLLBACK")).await {
-                Ok(Ok(())) => pool.idle().push(link),
+                Ok(Ok(())) => pool.keep(link),
                 _ => link.discard(),
             }
             drop(held);

@@ -1,6 +1,7 @@
 //! Questions about rows: by keys, by range, and by range over many shards.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -15,13 +16,12 @@ use super::{Server, columns};
 use crate::engine::{RawRow, Reader};
 use crate::key::KeyBytes;
 use crate::{ColumnType, Error, Range, Result, Schema, Shard, TableId};
-use std::sync::Arc;
 
 /// The server ends a snapshot that is not asked for a minute, and it is asked for no longer than five: one held longer
 /// would keep PostgreSQL from clearing away dead rows.
 const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
     SET LOCAL idle_in_transaction_session_timeout = '60s'";
-const SNAPSHOT_AGE: Duration = Duration::from_secs(300);
+const SNAPSHOT_AGE: Duration = Duration::from_mins(5);
 
 pub(super) fn get_many(schema: &Schema, shard: Shard, table: TableId, keys: &[KeyBytes]) -> Result<Call> {
     let mut parameters = vec![columns::shard(shard)];
@@ -120,6 +120,9 @@ impl PgSnapshot {
 #[async_trait]
 impl Reader for PgSnapshot {
     async fn get_many(&self, table: TableId, keys: &[KeyBytes]) -> Result<Vec<Option<Bytes>>> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
         let call = get_many(&self.server.schema, self.shard, table, keys)?;
         found(&self.ask(&call).await?, keys.len())
     }

@@ -46,6 +46,9 @@ pub(super) async fn begin(
 #[async_trait]
 impl Reader for PgSession {
     async fn get_many(&self, table: TableId, keys: &[KeyBytes]) -> Result<Vec<Option<Bytes>>> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
         let call = read::get_many(&self.server.schema, self.shard, table, keys)?;
         read::found(&self.lease.rows(&call).await?, keys.len())
     }

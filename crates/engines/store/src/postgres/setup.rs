@@ -116,7 +116,7 @@ async fn try_prepare(client: &Client, place: &str, schema: &Schema, part: Part) 
         client.batch_execute(FIRST_TABLES).await?;
     }
     client
-        .batch_execute("BEGIN; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '5min'")
+        .batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '5min'")
         .await?;
     check_meta(client, place, part).await?;
     let existing = existing_columns(client, schema).await?;
@@ -207,24 +207,35 @@ async fn existing_columns(
     let mut systems: Vec<&str> = schema.tables().map(|(_, table)| table.system).collect();
     systems.sort_unstable();
     systems.dedup();
-    let mut tables: BTreeMap<(String, String), (Vec<String>, Vec<(i16, String)>, String)> = BTreeMap::new();
+    let mut tables: BTreeMap<(String, String), Found> = BTreeMap::new();
     for row in client.query(COLUMNS, &[&systems]).await? {
         let (number, column): (i16, String) = (row.try_get(2)?, row.try_get(3)?);
         let (kind, collation): (String, String) = (row.try_get(4)?, row.try_get(5)?);
         let table = tables.entry((row.try_get(0)?, row.try_get(1)?)).or_default();
-        table.0.push(describe(&column, &kind, &collation));
-        table.1.push((number, column));
-        table.2 = row.try_get(6)?;
+        table.columns.push(describe(&column, &kind, &collation));
+        table.numbers.push((number, column));
+        table.key = row.try_get(6)?;
     }
-    let described = tables.into_iter().map(|(table, (columns, numbers, key))| {
+    Ok(tables.into_iter().map(|(table, found)| (table, found.describe())).collect())
+}
+
+/// A table as the server knows it: its primary key is given by the numbers of the columns.
+#[derive(Default)]
+struct Found {
+    columns: Vec<String>,
+    numbers: Vec<(i16, String)>,
+    key: String,
+}
+
+impl Found {
+    fn describe(&self) -> String {
         let named = |number: &str| {
             let number: i16 = number.parse().ok()?;
-            numbers.iter().find(|(other, _)| *other == number).map(|(_, name)| name.as_str())
+            self.numbers.iter().find(|(other, _)| *other == number).map(|(_, name)| name.as_str())
         };
-        let key: Vec<&str> = key.split(',').filter_map(named).collect();
-        (table, format!("{}, primary key {}", columns.join(", "), key.join(" ")))
-    });
-    Ok(described.collect())
+        let key: Vec<&str> = self.key.split(',').filter_map(named).collect();
+        format!("{}, primary key {}", self.columns.join(", "), key.join(" "))
+    }
 }
 
 fn expected_columns(table: &TableSpec) -> String {

@@ -1,0 +1,191 @@
+//! The loop that applies a topic's records to the store, each once.
+
+mod applied;
+mod apply;
+mod failure;
+mod retry;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kit::{Backoff, Shutdown};
+use store::{Shard, Tx};
+use tokio::time::Instant;
+
+pub(crate) use applied::forget;
+pub use failure::{Failure, Undecodable};
+
+use self::apply::Applier;
+use crate::{Error, Kind, Position, Record, Result, Subscription, Topics, dead_letters, metrics};
+
+/// What a consumer does with records.
+#[async_trait]
+pub trait Handler: Send + Sync {
+    /// The shard in which the record has its effect; `Undecodable` makes it a dead letter.
+    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable>;
+
+    /// Applies records of one partition and one shard, in their order, within the transaction. Called again with the
+    /// same records after a failure, never after a success. The transaction waits for nothing but its own reads.
+    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure>;
+}
+
+/// Positions are committed this often: what they lag behind is skipped by `applied`.
+const COMMIT_EVERY: Duration = Duration::from_millis(500);
+/// How often letters to be retried are looked for without a wake-up, and the lag is told.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// Applies the topic's records under the group's name until the shutdown is called. Failures of the backend and of the
+/// store are waited out.
+pub async fn run(topics: Topics, topic: &str, group: &str, handler: impl Handler, shutdown: Shutdown) {
+    let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
+    while !shutdown.is_called() {
+        match run_once(&topics, topic, group, &handler, &shutdown, &mut backoff).await {
+            Ok(()) => return,
+            Err(error) => {
+                let wait = backoff.next_wait();
+                tracing::error!(topic, group, %error, ?wait, "the consumer stopped; it starts again");
+                metrics::consumer_failed(topic, group);
+                shutdown.sleep(wait).await;
+            }
+        }
+    }
+}
+
+async fn run_once(
+    topics: &Topics,
+    topic: &str,
+    group: &str,
+    handler: &impl Handler,
+    shutdown: &Shutdown,
+    backoff: &mut Backoff,
+) -> Result<()> {
+    let letters = topics.store().wakes().listen(dead_letters::CHANNEL);
+    let subscription = topics.subscribe(topic, group).await?;
+    let applier = Applier::new(topics, subscription.description().clone(), group, handler);
+    let mut consumer = Consumer { subscription, stopped: BTreeMap::new(), done: BTreeMap::new() };
+    let mut commit_at = Instant::now() + COMMIT_EVERY;
+    let mut look_at = Instant::now() + COMMIT_EVERY;
+    while !shutdown.is_called() {
+        let resume_at = consumer.resume_at();
+        tokio::select! {
+            records = consumer.subscription.poll() => {
+                consumer.apply(&applier, records?).await?;
+                backoff.reset();
+            }
+            () = tokio::time::sleep_until(commit_at), if !consumer.done.is_empty() => {}
+            () = tokio::time::sleep_until(resume_at.unwrap_or(commit_at)), if resume_at.is_some() => {
+                consumer.resume().await?;
+            }
+            _ = letters.woken() => consumer.retry(&applier).await,
+            () = tokio::time::sleep_until(look_at) => {
+                look_at = Instant::now() + LOOK_EVERY;
+                consumer.retry(&applier).await;
+                consumer.tell_lag(topics).await;
+            }
+            () = shutdown.called() => {}
+        }
+        if applier.is_stale() {
+            return Err(Error::new(Kind::Incompatible, format!("topic {topic} was made anew")));
+        }
+        if commit_at <= Instant::now() || shutdown.is_called() {
+            consumer.commit().await?;
+            commit_at = Instant::now() + COMMIT_EVERY;
+        }
+    }
+    Ok(())
+}
+
+struct Consumer {
+    subscription: Subscription,
+    /// Partitions that a failure stopped and that have not gone on with success since.
+    stopped: BTreeMap<u32, Stopped>,
+    /// What is done and not committed yet.
+    done: BTreeMap<u32, i64>,
+}
+
+struct Stopped {
+    backoff: Backoff,
+    paused_until: Option<Instant>,
+}
+
+impl Consumer {
+    /// Applies what was polled, partitions side by side.
+    async fn apply<H: Handler>(&mut self, applier: &Applier<'_, H>, records: Vec<Record>) -> Result<()> {
+        let mut by_partition: BTreeMap<u32, Vec<Record>> = BTreeMap::new();
+        for record in records {
+            by_partition.entry(record.partition).or_default().push(record);
+        }
+        let applied = by_partition
+            .into_iter()
+            .map(|(partition, records)| async move { (partition, applier.partition(records).await) });
+        for (partition, outcome) in futures::future::join_all(applied).await {
+            self.done.insert(partition, outcome.next);
+            match outcome.stopped_by {
+                None => {
+                    self.stopped.remove(&partition);
+                }
+                Some(failure) => self.stop(partition, outcome.next, &failure).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn stop(&mut self, partition: u32, next: i64, failure: &Failure) -> Result<()> {
+        let stopped = self.stopped.entry(partition).or_insert_with(|| Stopped {
+            backoff: Backoff::new(Duration::from_millis(50), Duration::from_secs(10)),
+            paused_until: None,
+        });
+        let wait = stopped.backoff.next_wait();
+        stopped.paused_until = Some(Instant::now() + wait);
+        let (topic, group) = (self.subscription.topic(), self.subscription.group());
+        tracing::warn!(topic, group, partition, offset = next, %failure, ?wait, "stopped; trying again");
+        metrics::stopped(topic, group);
+        self.subscription.pause(partition).await?;
+        self.subscription.seek(Position { partition, next }).await
+    }
+
+    fn resume_at(&self) -> Option<Instant> {
+        self.stopped.values().filter_map(|stopped| stopped.paused_until).min()
+    }
+
+    async fn resume(&mut self) -> Result<()> {
+        let (now, assigned) = (Instant::now(), self.subscription.assigned());
+        self.stopped.retain(|partition, _| assigned.contains(partition));
+        for (partition, stopped) in &mut self.stopped {
+            if stopped.paused_until.is_some_and(|until| until <= now) {
+                self.subscription.resume(*partition).await?;
+                stopped.paused_until = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Dead letters can wait: that they cannot be tried now stops nothing.
+    async fn retry<H: Handler>(&self, applier: &Applier<'_, H>) {
+        if let Err(error) = applier.retry(&self.subscription.assigned()).await {
+            let (topic, group) = (self.subscription.topic(), self.subscription.group());
+            tracing::warn!(topic, group, %error, "dead letters are not retried yet");
+        }
+    }
+
+    /// The lag of the partitions that are read here.
+    async fn tell_lag(&self, topics: &Topics) {
+        let (topic, group) = (self.subscription.topic(), self.subscription.group());
+        let assigned = self.subscription.assigned();
+        let Ok(all) = topics.lag(topic, group).await else { return };
+        let lag: i64 = all.iter().filter(|lag| assigned.contains(&lag.partition)).map(|lag| lag.lag).sum();
+        metrics::lag(topic, group, lag);
+    }
+
+    async fn commit(&mut self) -> Result<()> {
+        let positions: Vec<_> = std::mem::take(&mut self.done)
+            .into_iter()
+            .map(|(partition, next)| Position { partition, next })
+            .collect();
+        if !positions.is_empty() {
+            self.subscription.commit(&positions).await?;
+        }
+        Ok(())
+    }
+}

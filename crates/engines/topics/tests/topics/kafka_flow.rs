@@ -1,0 +1,176 @@
+//! Outbox, relay and consumer over a real Kafka, which is killed meanwhile.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use kit::Shutdown;
+use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions};
+use rdkafka::client::DefaultClientContext;
+use store::{FaultPlan, Faults, Store};
+use topics::{Message, Options, Tokens, Topics};
+
+use crate::broker::Broker;
+use crate::flow::{GROUP, KEYS, TOPIC, lag, memory, numbers, seen, send, spawn_consumer, spawn_relay, until};
+
+fn open(address: &str, store: &Store) -> Topics {
+    Topics::open(&format!("kafka://{address}"), store.clone(), Tokens::all(), Options::default()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_broker_loses_nothing_and_needs_no_hand() {
+    let Some(mut broker) = Broker::start("a_killed_broker_loses_nothing_and_needs_no_hand") else { return };
+    let store = memory();
+    let topics = open(&broker.address(), &store);
+    topics.ensure(TOPIC, 4).await.unwrap();
+    let (load, work) = (Shutdown::new(), Shutdown::new());
+    let tasks = [spawn_relay(&topics, &work), spawn_consumer(&topics, &work)];
+    let sent = Arc::new(AtomicUsize::new(0));
+    let sender = tokio::spawn(send_until(store.clone(), sent.clone(), load.clone()));
+    let publisher = tokio::spawn(publish_until(topics.clone(), load.clone()));
+
+    for down in [200, 5_000] {
+        let before = sent.load(Ordering::SeqCst);
+        until("some are sent", async || seen(&store, KEYS[0]).await.len() > before / 2).await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        broker = tokio::task::spawn_blocking(move || {
+            broker.kill();
+            std::thread::sleep(Duration::from_millis(down));
+            broker.run();
+            broker
+        })
+        .await
+        .unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    load.call();
+    sender.await.unwrap();
+    let published = publisher.await.unwrap();
+    let sent = sent.load(Ordering::SeqCst);
+    assert!(sent > 20, "only {sent} were sent");
+    for key in KEYS {
+        until("all is seen", async || first_times(&seen(&store, key).await).len() >= sent).await;
+        // What the relay had to send again comes again, but nothing comes for the first time out of order.
+        assert_eq!(first_times(&seen(&store, key).await), numbers(sent), "of {key}");
+    }
+    until("all is committed", async || lag(&topics).await == 0).await;
+    work.call();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    for (partition, offset, payload) in published {
+        let record = topics.read(TOPIC, partition, offset, 1).await.unwrap().remove(0);
+        assert_eq!(
+            (record.offset, &record.payload[..]),
+            (offset, payload.as_bytes()),
+            "acknowledged and lost"
+        );
+    }
+}
+
+async fn send_until(store: Store, sent: Arc<AtomicUsize>, load: Shutdown) {
+    while load.sleep(Duration::from_millis(10)).await {
+        let number = sent.fetch_add(1, Ordering::SeqCst).to_string();
+        for key in KEYS {
+            send(&store, key, std::slice::from_ref(&number)).await;
+        }
+    }
+}
+
+/// Publishes without an outbox, and gives what was acknowledged.
+async fn publish_until(topics: Topics, load: Shutdown) -> Vec<(u32, i64, String)> {
+    let (mut number, mut acknowledged) = (0, Vec::new());
+    while load.sleep(Duration::from_millis(20)).await {
+        number += 1;
+        let payload = format!("!{number}");
+        if let Ok(placed) = topics.publish(TOPIC, vec![Message::new("direct", payload.clone())]).await {
+            acknowledged.push((placed[0].partition, placed[0].offset, payload));
+        }
+    }
+    assert!(acknowledged.len() > 20, "only {} were published", acknowledged.len());
+    acknowledged
+}
+
+/// Each payload where it came for the first time.
+fn first_times(payloads: &[String]) -> Vec<String> {
+    let mut firsts = BTreeMap::new();
+    for (place, payload) in payloads.iter().enumerate() {
+        firsts.entry(payload).or_insert(place);
+    }
+    let mut firsts: Vec<_> = firsts.into_iter().collect();
+    firsts.sort_by_key(|(_, place)| *place);
+    firsts.into_iter().map(|(payload, _)| payload.clone()).collect()
+}
+
+/// Partitions are paused, set back and resumed all the time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_store_stops_partitions_and_nothing_is_lost_or_done_twice() {
+    let name = "a_failing_store_stops_partitions_and_nothing_is_lost_or_done_twice";
+    let Some(address) = crate::servers::kafka(name) else { return };
+    let store = memory();
+    // A transaction here has some hundred reads and one commit.
+    let plan = FaultPlan { error_before: 0.003, error_after: 0.3, ..FaultPlan::none(7) };
+    let topics = open(&address, &store.wrapped(|engine| Faults::new(engine, plan)));
+    let topic = format!("failing-{}", kit::random_id());
+    topics.ensure(&topic, 4).await.unwrap();
+    let shutdown = Shutdown::new();
+    let consumer = {
+        let (topics, topic, shutdown) = (topics.clone(), topic.clone(), shutdown.clone());
+        tokio::spawn(async move {
+            topics::consume::run(topics, &topic, GROUP, crate::flow::Notes, shutdown).await;
+        })
+    };
+    for chunk in numbers(200).chunks(20) {
+        let messages = chunk.iter().flat_map(|n| KEYS.map(|key| Message::new(key, n.clone()))).collect();
+        topics.publish(&topic, messages).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    for key in KEYS {
+        until("all is seen", async || seen(&store, key).await.len() >= 200).await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for key in KEYS {
+        assert_eq!(seen(&store, key).await, numbers(200), "of {key}");
+    }
+    shutdown.call();
+    consumer.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_topic_made_anew_is_not_skipped() {
+    let Some(address) = crate::servers::kafka("a_topic_made_anew_is_not_skipped") else { return };
+    let store = memory();
+    let topics = open(&address, &store);
+    let topic = format!("anew-{}", kit::random_id());
+    let group = format!("{GROUP}-{}", kit::random_id());
+    let shutdown = Shutdown::new();
+    topics.ensure(&topic, 1).await.unwrap();
+    let consumer = {
+        let (topics, topic, shutdown) = (topics.clone(), topic.clone(), shutdown.clone());
+        tokio::spawn(async move {
+            topics::consume::run(topics, &topic, &group, crate::flow::Notes, shutdown).await;
+        })
+    };
+    let publish = async |words: &[String]| {
+        let messages = words.iter().map(|word| Message::new("key", word.clone())).collect();
+        topics.publish(&topic, messages).await
+    };
+    publish(&numbers(10)).await.unwrap();
+    until("the first ten are seen", async || seen(&store, "key").await.len() >= 10).await;
+    let old = topics.describe(&topic).await.unwrap();
+
+    let admin: AdminClient<DefaultClientContext> =
+        ClientConfig::new().set("bootstrap.servers", &address).create().unwrap();
+    admin.delete_topics(&[&topic], &AdminOptions::new()).await.unwrap();
+    until("it is gone", async || topics.describe(&topic).await.is_err()).await;
+    let new = topics.ensure(&topic, 1).await.unwrap();
+    assert_ne!(new.incarnation, old.incarnation);
+    let more: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
+    until("it takes messages", async || publish(&more).await.is_ok()).await;
+    until("the new ones are seen", async || seen(&store, "key").await.len() >= 13).await;
+    assert_eq!(seen(&store, "key").await[10..13], more);
+    shutdown.call();
+    consumer.await.unwrap();
+}

@@ -1,0 +1,92 @@
+use std::net::SocketAddr;
+
+use axum::extract::{Request, State};
+use axum::http::header;
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+
+use super::{Access, origin};
+use crate::app::App;
+use crate::problem::{Code, Problem, Result};
+
+/// One listening port, seen from the calls that come through it.
+#[derive(Clone)]
+pub struct Door {
+    pub app: App,
+    pub address: SocketAddr,
+}
+
+/// Lets an HTTP call in with its [`Access`], or answers it with a problem.
+pub async fn guard_http(State(door): State<Door>, request: Request, next: Next) -> Response {
+    match door.admit(request).await {
+        Ok(request) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+/// The same for gRPC, whose answers are statuses.
+pub async fn guard_grpc(State(door): State<Door>, request: Request, next: Next) -> Response {
+    match door.admit(request).await {
+        Ok(request) => next.run(request).await,
+        Err(problem) => tonic::Status::from(problem).into_http(),
+    }
+}
+
+/// Paths that need no token: they tell nothing but that the server is there, and probes have no token.
+fn is_public(path: &str) -> bool {
+    matches!(path, "/" | "/healthz" | "/readyz" | "/openapi.json")
+        || path.starts_with("/grpc.health.v1.Health/")
+}
+
+impl Door {
+    async fn admit(&self, request: Request) -> Result<Request> {
+        let (mut parts, body) = request.into_parts();
+        // A command in this process brings its access along; nothing from outside can.
+        if parts.extensions.get::<Access>().is_none()
+            && let Some(access) = self.access(&parts).await?
+        {
+            tracing::Span::current().record("who", access.who());
+            parts.extensions.insert(access);
+        }
+        Ok(Request::from_parts(parts, body))
+    }
+
+    /// Who calls; `None` on a public path.
+    async fn access(&self, parts: &Parts) -> Result<Option<Access>> {
+        let shown = shown_token(parts)?;
+        if let Some(access) = shown.and_then(|shown| self.app.local_key.verify(shown)) {
+            return Ok(Some(access));
+        }
+        let public = is_public(parts.uri.path());
+        let closed = match self.app.verifier.is_closed().await {
+            // A probe must hear what is wrong, even that the store is away.
+            Err(_) if public => return Ok(None),
+            closed => closed?,
+        };
+        if !closed && self.address.ip().is_loopback() {
+            origin::check(parts, self.address)?;
+            return Ok(Some(Access::without_token("anyone on this machine")));
+        }
+        if public {
+            return Ok(None);
+        }
+        let Some(shown) = shown else {
+            let detail = "this call needs an access token: send the header `Authorization: Bearer dvor_…`";
+            return Err(Problem::new(Code::Unauthorized, detail));
+        };
+        let access = self.app.verifier.verify(shown).await?;
+        let id = shown.split('_').nth(1).unwrap_or_default();
+        self.app.rates.take(id)?;
+        Ok(Some(access))
+    }
+}
+
+fn shown_token(parts: &Parts) -> Result<Option<&str>> {
+    let Some(value) = parts.headers.get(header::AUTHORIZATION) else { return Ok(None) };
+    let token = value.to_str().ok().and_then(|text| text.split_once(' '));
+    match token {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(Some(token.trim())),
+        _ => Err(Problem::new(Code::Unauthorized, "the header Authorization must be `Bearer dvor_…`")),
+    }
+}

@@ -1,0 +1,152 @@
+//! What all parts of a process share. It is made once, by `App::open`, and handed on; there are no globals.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use cluster::Cluster;
+use files::Files;
+use kit::{Clock, Shutdown, Tasks};
+use metrics_exporter_prometheus::PrometheusHandle;
+use store::{Schema, Store, TableSpec};
+use topics::Topics;
+
+use crate::access::{self, LocalKey, Rates, Verifier};
+use crate::config::Config;
+use crate::http::Backups;
+use crate::roles::Role;
+use crate::{data, demo};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Clones share it.
+#[derive(Clone)]
+pub struct App(Arc<Parts>);
+
+pub struct Parts {
+    pub config: Config,
+    pub clock: Clock,
+    pub store: Store,
+    pub topics: Topics,
+    #[expect(dead_code, reason = "feeds will keep their files there")]
+    pub files: Files,
+    /// `None` in a command, which takes no part in the work.
+    pub cluster: Option<Cluster>,
+    pub verifier: Verifier,
+    pub rates: Rates,
+    pub local_key: LocalKey,
+    pub metrics: PrometheusHandle,
+    pub backups: Backups,
+    /// Called when the process begins to end: it takes no new work and says that it is not ready.
+    pub ending: Shutdown,
+    /// What must go on until all other work has ended: the membership in the cluster.
+    last_tasks: Tasks,
+}
+
+/// Whether a process takes part in the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Member,
+    Onlooker,
+}
+
+impl std::ops::Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+impl App {
+    /// Opens the engines that the configuration names.
+    pub async fn open(config: Config, metrics: PrometheusHandle, part: Part) -> Result<Self> {
+        let clock = Clock::system();
+        let last_tasks = Tasks::default();
+        let store = open_store(&config).await?;
+        let cluster = match part {
+            Part::Member => {
+                let options = membership(&config);
+                let joined = Cluster::join(store.clone(), clock.clone(), options, &last_tasks).await;
+                Some(joined.map_err(|error| match error {
+                    // The store's error knows its exit code.
+                    cluster::Error::Store(error) => anyhow::Error::new(error),
+                    error => anyhow::Error::new(error),
+                })?)
+            }
+            Part::Onlooker => None,
+        };
+        let topics =
+            Topics::open(&config.topics, store.clone(), cluster.clone(), topic_options(&config, &clock));
+        let mut file_options = files::Options::new(config.data.join("incoming"));
+        file_options.clock = clock.clone();
+        Ok(Self(Arc::new(Parts {
+            topics: topics?,
+            files: files::open(&config.files, store.clone(), file_options)?,
+            cluster,
+            verifier: Verifier::new(store.clone()),
+            rates: Rates::new(config.limits.requests_per_second, config.limits.requests_burst),
+            local_key: LocalKey::random(),
+            metrics,
+            backups: Backups::default(),
+            ending: Shutdown::new(),
+            last_tasks,
+            clock,
+            store,
+            config,
+        })))
+    }
+
+    /// Leaves the cluster, handing the work over, and closes the engines after everything handed to them is durable.
+    pub async fn close(&self) -> Result<()> {
+        if let Some(cluster) = &self.cluster
+            && let Err(error) = cluster.leave().await
+        {
+            // The others will notice by themselves, a few seconds later.
+            tracing::warn!("the cluster could not be told of the end: {error}");
+        }
+        self.last_tasks.end(PATIENCE).await;
+        Ok(self.store.engine().close().await?)
+    }
+}
+
+fn membership(config: &Config) -> cluster::Options {
+    let roles = if config.roles.has(Role::Relay) { vec![topics::relay::ROLE.to_owned()] } else { Vec::new() };
+    cluster::Options {
+        roles,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        alone: config.store_is_embedded(),
+        ..cluster::Options::default()
+    }
+}
+
+fn topic_options(config: &Config, clock: &Clock) -> topics::Options {
+    topics::Options {
+        retention: config.topic.retention,
+        retention_bytes: config.topic.retention_bytes,
+        replication: config.topic.replication,
+        clock: clock.clone(),
+    }
+}
+
+/// All tables that this program knows.
+pub fn tables() -> Vec<TableSpec> {
+    [access::tables(), demo::tables(), topics::tables(), files::tables(), cluster::tables()].concat()
+}
+
+/// Opens the store alone. The sentence for a folder in use names who has it.
+pub async fn open_store(config: &Config) -> Result<Store> {
+    let opened = Store::open(&config.store, Schema::new(tables()), &config.store_options).await;
+    opened.map_err(|error| match error.kind() {
+        store::Kind::Locked => data::in_use(&config.data),
+        _ => error.into(),
+    })
+}
+
+/// The embedded store has stopped acknowledging and must be opened anew: the process ends, and whoever watches it
+/// starts it again. Nothing acknowledged is lost.
+pub fn abort(reason: &str) {
+    tracing::error!("the store cannot go on, the process ends: {reason}");
+    eprintln!("dvor: the store cannot go on: {reason}; start dvor again");
+    std::process::abort();
+}

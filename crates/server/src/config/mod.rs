@@ -1,0 +1,265 @@
+//! The configuration: defaults compiled in, then a TOML file, then the environment, then flags.
+//!
+//! `config/default.toml` is the list of all keys and, by its values, of their types; `settings.rs` lays the sources
+//! over it and remembers where each value came from; this file turns the result into a typed [`Config`].
+
+mod settings;
+mod values;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+pub use settings::{Entry, Settings, Source, closest, redact};
+pub use values::{Listen, LogFormat};
+
+use crate::roles::Roles;
+
+/// What a process was told to do.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub roles: Roles,
+    pub data: PathBuf,
+    /// As `Store::open` takes them.
+    pub store: Vec<String>,
+    pub topics: String,
+    pub files: String,
+    pub http: Listen,
+    pub grpc: Listen,
+    #[expect(dead_code, reason = "listened on when the role `snippets` is there")]
+    pub snippets: Listen,
+    pub log: Log,
+    pub otel: Otel,
+    pub limits: Limits,
+    pub store_options: store::Options,
+    pub topic: Topic,
+    /// Not a setting: `dvor demo` serves its sample sellers.
+    pub demo: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Log {
+    pub level: String,
+    pub format: LogFormat,
+}
+
+#[derive(Clone, Debug)]
+pub struct Otel {
+    pub endpoint: Option<String>,
+    pub service_name: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct Limits {
+    pub body_bytes: usize,
+    pub request_timeout: Duration,
+    /// 0: no limit.
+    pub requests_per_second: u32,
+    pub requests_burst: u32,
+    pub connections: usize,
+    pub drain: Duration,
+    pub shutdown: Duration,
+}
+
+#[derive(Clone, Debug)]
+pub struct Topic {
+    pub partitions: u32,
+    pub retention: Duration,
+    pub retention_bytes: u64,
+    /// 0: as the broker has it.
+    pub replication: u32,
+}
+
+impl Config {
+    pub fn from_settings(settings: &Settings) -> Result<Self> {
+        let data = data_folder(&settings.text("data")?)?;
+        let store = store_urls(settings, &data)?;
+        let roles: Roles = settings.read("roles", |names: Vec<String>| Roles::parse(&names))?;
+        if is_embedded(&store) && !roles.is_all() {
+            bail!(
+                "the embedded store serves one process, which must run all roles: leave out --roles, or use a \
+                 PostgreSQL store (--store postgres://…) to run roles in processes of their own"
+            );
+        }
+        settings.read("allow_private_addresses", |networks: Vec<String>| {
+            networks.iter().try_for_each(|network| values::check_network(network))
+        })?;
+        let partitions: u32 = settings.number("topic.partitions")?;
+        if !(1..=u32::from(store::SHARDS)).contains(&partitions) {
+            bail!("{}: a topic has 1 to {} partitions", settings.place("topic.partitions"), store::SHARDS);
+        }
+        Ok(Self {
+            topics: settings.read("topics", topics_url)?,
+            files: settings.read("files", |url| files_url(url, &data))?,
+            http: settings.read("http", |text: String| text.parse())?,
+            grpc: settings.read("grpc", |text: String| text.parse())?,
+            snippets: settings.read("snippets", |text: String| text.parse())?,
+            log: Log {
+                level: settings.read("log.level", |text: String| values::check_level(text))?,
+                format: settings.read("log.format", |text: String| text.parse())?,
+            },
+            otel: Otel {
+                endpoint: Some(settings.text("otel.endpoint")?).filter(|endpoint| !endpoint.is_empty()),
+                service_name: settings.text("otel.service_name")?,
+            },
+            limits: limits(settings)?,
+            store_options: store::Options {
+                cache_bytes: settings.number("embedded.cache_bytes")?,
+                reserve_bytes: settings.number("embedded.reserve_bytes")?,
+                connections: settings.number("postgres.connections")?,
+                on_failure: crate::app::abort,
+            },
+            topic: Topic {
+                partitions,
+                retention: Duration::from_hours(settings.number("topic.retention_hours")?),
+                retention_bytes: settings.number("topic.retention_bytes")?,
+                replication: settings.number("topic.replication")?,
+            },
+            demo: false,
+            roles,
+            data,
+            store,
+        })
+    }
+}
+
+impl Config {
+    /// Whether this process is the only one on its store.
+    pub fn store_is_embedded(&self) -> bool {
+        is_embedded(&self.store)
+    }
+}
+
+fn is_embedded(urls: &[String]) -> bool {
+    urls.iter().any(|url| url.starts_with("embedded:"))
+}
+
+fn limits(settings: &Settings) -> Result<Limits> {
+    Ok(Limits {
+        body_bytes: settings.number("limits.body_bytes")?,
+        request_timeout: Duration::from_millis(settings.number("limits.request_timeout_ms")?),
+        requests_per_second: settings.number("limits.requests_per_second")?,
+        requests_burst: settings.number("limits.requests_burst")?,
+        connections: settings.number("limits.connections")?,
+        drain: Duration::from_millis(settings.number("limits.drain_ms")?),
+        shutdown: Duration::from_millis(settings.number("limits.shutdown_ms")?),
+    })
+}
+
+fn data_folder(configured: &str) -> Result<PathBuf> {
+    if !configured.is_empty() {
+        return std::path::absolute(configured).with_context(|| format!("the data folder {configured:?}"));
+    }
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(folder) = set("XDG_DATA_HOME") {
+        return Ok(folder.join("dvor"));
+    }
+    match set("HOME") {
+        Some(home) => Ok(home.join(".local/share/dvor")),
+        None => bail!("there is no home folder to keep the data in: name a folder with --data DIR"),
+    }
+}
+
+fn store_urls(settings: &Settings, data: &std::path::Path) -> Result<Vec<String>> {
+    let whole = |url: String| match url.split_once(':') {
+        None if url == "embedded" => Ok(format!("embedded:{}", data.join("store").display())),
+        Some(("embedded", folder)) if !folder.is_empty() => Ok(url),
+        Some(("postgres" | "postgresql", _)) => Ok(url),
+        // It may hold a password, so it is not repeated.
+        _ => bail!("a store is embedded, embedded:DIR or postgres://USER@HOST/DATABASE"),
+    };
+    settings.read("store", |value: toml::Value| {
+        let urls: Vec<String> = match value {
+            toml::Value::String(url) => vec![url],
+            list => list.try_into()?,
+        };
+        let urls: Vec<String> = urls.into_iter().map(whole).collect::<Result<_>>()?;
+        match urls.as_slice() {
+            [] => bail!("a store needs at least one server"),
+            [_, _, ..] if is_embedded(&urls) => bail!("only PostgreSQL servers can be several"),
+            _ => Ok(urls),
+        }
+    })
+}
+
+fn topics_url(url: String) -> Result<String> {
+    match url.as_str() {
+        "embedded" | "embedded:" => Ok("embedded:".to_owned()),
+        _ if url.starts_with("kafka://") => Ok(url),
+        _ => bail!("topics are embedded or kafka://HOST:PORT, not {url:?}"),
+    }
+}
+
+fn files_url(url: String, data: &std::path::Path) -> Result<String> {
+    match url.split_once(':') {
+        None if url == "file" => Ok(format!("file:{}", data.join("files").display())),
+        Some(("file", folder)) if !folder.is_empty() => Ok(url),
+        Some(("s3", _)) => Ok(url),
+        // It may hold a key, so it is not repeated.
+        _ => bail!("files are kept in file, file:DIR or s3://BUCKET/PREFIX"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str, env: &[(&str, &str)]) -> Result<Config> {
+        let env: Vec<_> = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let mut settings = Settings::defaults();
+        settings.lay_file(std::path::Path::new("dvor.toml"), text)?;
+        settings.lay_environment(env)?;
+        Config::from_settings(&settings)
+    }
+
+    #[test]
+    fn defaults_are_a_whole_configuration() {
+        let config = config("data = \"/srv/dvor\"", &[]).unwrap();
+        assert_eq!(config.http.to_string(), "127.0.0.1:7080");
+        assert_eq!(config.store, ["embedded:/srv/dvor/store"]);
+        assert!(config.roles.is_all() && config.otel.endpoint.is_none());
+    }
+
+    #[test]
+    fn a_bad_value_is_one_sentence_with_its_place() {
+        let check = |text: &str, expected: &str| {
+            let error = format!("{:#}", config(text, &[]).unwrap_err());
+            assert_eq!(error, expected);
+        };
+        check(
+            "\nhttp = \"somewhere\"",
+            "dvor.toml, line 2: http: \"somewhere\" is not an address such as 127.0.0.1:7080",
+        );
+        check("[log]\nformat = \"xml\"", "dvor.toml, line 2: log.format: \"xml\" is not auto, human or json");
+        check("limits.body_bytes = -5", "dvor.toml, line 1: limits.body_bytes: -5 is out of range");
+        check(
+            "roles = [\"api\", \"rellay\"]",
+            "dvor.toml, line 1: roles: there is no role \"rellay\"; did you mean \"relay\"?",
+        );
+        check(
+            "allow_private_addresses = [\"10.0.0.0/40\"]",
+            "dvor.toml, line 1: allow_private_addresses: \"10.0.0.0/40\" is not a network such as 10.1.0.0/16",
+        );
+    }
+
+    #[test]
+    fn the_embedded_store_refuses_split_roles() {
+        let error = config("roles = [\"api\"]", &[]).unwrap_err().to_string();
+        assert!(error.contains("must run all roles"), "{error}");
+        assert!(config("roles = [\"api\"]\nstore = \"postgres://db/dvor\"", &[]).is_ok());
+    }
+
+    #[test]
+    fn the_environment_reaches_every_key() {
+        let env = [
+            ("DVOR_LOG__LEVEL", "debug"),
+            ("DVOR_LIMITS__BODY_BYTES", "1000"),
+            ("DVOR_ROLES", "api,relay"),
+            ("DVOR_STORE", "[\"postgres://a/d\", \"postgres://b/d\"]"),
+        ];
+        let config = config("log.level = \"warn\"", &env).unwrap();
+        assert_eq!((config.log.level.as_str(), config.limits.body_bytes), ("debug", 1000));
+        assert_eq!(config.store, ["postgres://a/d", "postgres://b/d"]);
+    }
+}

@@ -1,0 +1,71 @@
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use anyhow::{Result, anyhow, bail};
+
+/// An address to listen on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listen(pub SocketAddr);
+
+impl FromStr for Listen {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let numeric = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+        numeric
+            .as_deref()
+            .unwrap_or(text)
+            .parse()
+            .map(Self)
+            .map_err(|_| anyhow!("{text:?} is not an address such as 127.0.0.1:7080"))
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    Auto,
+    Human,
+    Json,
+}
+
+impl FromStr for LogFormat {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "human" => Ok(Self::Human),
+            "json" => Ok(Self::Json),
+            _ => bail!("{text:?} is not auto, human or json"),
+        }
+    }
+}
+
+pub(super) fn check_level(level: String) -> Result<String> {
+    tracing_subscriber::EnvFilter::builder()
+        .parse(&level)
+        .map_err(|_| anyhow!("{level:?} is not error, warn, info, debug, trace or directives of them"))?;
+    Ok(level)
+}
+
+/// Whether the text is a network: an address and how many of its first bits are fixed.
+pub(super) fn check_network(text: &str) -> Result<()> {
+    let parsed = text.split_once('/').and_then(|(address, bits)| {
+        let most = match address.parse::<IpAddr>().ok()? {
+            IpAddr::V4(_) => 32,
+            IpAddr::V6(_) => 128,
+        };
+        bits.parse::<u8>().ok().filter(|bits| *bits <= most)
+    });
+    match parsed {
+        Some(_) => Ok(()),
+        None => bail!("{text:?} is not a network such as 10.1.0.0/16"),
+    }
+}

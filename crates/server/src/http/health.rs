@@ -1,0 +1,78 @@
+use std::fmt::Display;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+use serde::Serialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::access::Access;
+use crate::app::App;
+use crate::problem::{Code, FieldError, Problem, ProblemBody, Result};
+
+/// A part that does not answer by then is not ready.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(healthz)).routes(routes!(readyz)).routes(routes!(metrics))
+}
+
+#[derive(Serialize, utoipa::ToSchema)]
+struct Health {
+    status: &'static str,
+    version: &'static str,
+}
+
+const WELL: Health = Health { status: "ok", version: env!("CARGO_PKG_VERSION") };
+
+/// The process runs.
+#[utoipa::path(get, path = "/healthz", tag = "running", responses((status = 200, body = Health)))]
+async fn healthz() -> Json<Health> {
+    Json(WELL)
+}
+
+/// The process can take work. If not, `errors` says which part is in the way.
+#[utoipa::path(get, path = "/readyz", tag = "running", responses(
+    (status = 200, body = Health),
+    (status = 503, body = ProblemBody, content_type = "application/problem+json"),
+))]
+async fn readyz(State(app): State<App>) -> Result<Json<Health>> {
+    let mut errors = Vec::new();
+    if app.ending.is_called() {
+        errors.push(not_ready("process", "ending", "the process is ending".to_owned()));
+    }
+    errors.extend(check("store", app.store.engine().health()).await);
+    // Embedded topics are rows of the store, which was just asked.
+    if !app.config.topics.starts_with("embedded:") {
+        errors.extend(check("topics", app.topics.list()).await);
+    }
+    if errors.is_empty() {
+        return Ok(Json(WELL));
+    }
+    let reasons: Vec<_> = errors.iter().map(|error| format!("{}: {}", error.field, error.message)).collect();
+    Err(Problem { errors, ..Problem::new(Code::Unavailable, format!("not ready: {}", reasons.join("; "))) })
+}
+
+async fn check<T, E: Display>(part: &str, asked: impl Future<Output = Result<T, E>>) -> Option<FieldError> {
+    match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(Ok(_)) => None,
+        Ok(Err(error)) => Some(not_ready(part, "unavailable", error.to_string())),
+        Err(_) => Some(not_ready(part, "timeout", format!("no answer within {PATIENCE:?}"))),
+    }
+}
+
+fn not_ready(part: &str, code: &str, message: String) -> FieldError {
+    FieldError { field: part.to_owned(), code: code.to_owned(), message }
+}
+
+/// Metrics in the text format of Prometheus.
+#[utoipa::path(get, path = "/metrics", tag = "running", responses(
+    (status = 200, body = String, content_type = "text/plain"),
+))]
+async fn metrics(State(app): State<App>, access: Access) -> Result<impl IntoResponse> {
+    access.require_service()?;
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics.render()))
+}

@@ -1,0 +1,109 @@
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use axum::Router;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use kit::Shutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tower::Service as _;
+
+use crate::cli::exit::{self, Failure};
+use crate::config::{Limits, Listen};
+
+/// A client that is slower than this with its headers is let go.
+const HEADERS_TIMEOUT: Duration = Duration::from_secs(15);
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+/// After an error that is not one connection's own (no file descriptors), before the next try.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Where a call comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub SocketAddr);
+
+/// Takes an address; `flag` is the one that changes it.
+pub async fn bind(listen: Listen, flag: &str) -> Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(listen.0).await.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => Failure::of(
+            exit::UNAVAILABLE,
+            format!(
+                "port {} of {} is in use by another process: stop it, or choose another address with {flag} \
+                 (port 0 takes a free one)",
+                listen.0.port(),
+                listen.0.ip()
+            ),
+        ),
+        _ => Failure::of(exit::FAILED, format!("{flag} {listen} cannot be listened on: {error}")),
+    })?;
+    let address = listener.local_addr().context("the address of a listener")?;
+    Ok((listener, address))
+}
+
+/// Serves connections until the shutdown is called, and then finishes the calls under way, with the given patience.
+pub async fn serve(listener: TcpListener, router: Router, limits: Limits, shutdown: Shutdown) {
+    let graceful = GracefulShutdown::new();
+    let mut server = auto::Builder::new(TokioExecutor::new());
+    server.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS_TIMEOUT);
+    server.http2().timer(TokioTimer::new()).keep_alive_interval(PING_INTERVAL);
+    let (server, room) = (Arc::new(server), Arc::new(Semaphore::new(limits.connections)));
+    loop {
+        // When all connections are taken, new ones wait in the system's queue.
+        let next = async { (room.clone().acquire_owned().await, listener.accept().await) };
+        let (place, accepted) = tokio::select! {
+            () = shutdown.called() => break,
+            next = next => next,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!("a connection could not be accepted: {error}");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let (server, router, watcher) = (server.clone(), router.clone(), graceful.watcher());
+        tokio::spawn(async move {
+            let served = watcher.watch(connection(&server, stream, peer, router).into_owned());
+            if let Err(error) = served.await {
+                tracing::debug!("a connection ended: {error}");
+            }
+            drop(place);
+        });
+    }
+    drop(listener);
+    if tokio::time::timeout(limits.shutdown, graceful.shutdown()).await.is_err() {
+        tracing::warn!("some calls had not ended after {:?} and are cut off", limits.shutdown);
+    }
+}
+
+type Served = TowerToHyperService<
+    tower::util::BoxCloneSyncService<
+        hyper::Request<hyper::body::Incoming>,
+        axum::response::Response,
+        Infallible,
+    >,
+>;
+
+fn connection(
+    server: &auto::Builder<TokioExecutor>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+) -> auto::Connection<'_, TokioIo<TcpStream>, Served, TokioExecutor> {
+    // Small answers should not wait for more to send; a socket that refuses works all the same.
+    let _ = stream.set_nodelay(true);
+    let service = tower::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+        let mut request = request.map(axum::body::Body::new);
+        request.extensions_mut().insert(Peer(peer));
+        router.clone().call(request)
+    });
+    let service = TowerToHyperService::new(tower::util::BoxCloneSyncService::new(service));
+    server.serve_connection(TokioIo::new(stream), service)
+}

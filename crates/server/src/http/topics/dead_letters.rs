@@ -1,0 +1,178 @@
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use kit::Timestamp;
+use serde::{Deserialize, Serialize};
+use topics::dead_letters::{self, DeadLetter, Filter, Id};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::RecordItem;
+use crate::access::{Access, Audited, audited};
+use crate::app::App;
+use crate::http::paging::{Page, limit};
+use crate::problem::{Problem, Result};
+
+const USUAL_LETTERS: usize = 100;
+const MOST_LETTERS: usize = 1_000;
+
+pub fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(show, discard)).routes(routes!(retry))
+}
+
+/// A record that could not be applied.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct DeadLetterItem {
+    pub id: String,
+    pub group: String,
+    pub partition: u32,
+    pub offset: i64,
+    pub reason: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub failed_at: Timestamp,
+    pub attempts: u32,
+    pub size: u64,
+}
+
+impl From<DeadLetter> for DeadLetterItem {
+    fn from(letter: DeadLetter) -> Self {
+        let DeadLetter { id, reason, failed_at, attempts, size } = letter;
+        let text = write_id(&id);
+        Self {
+            id: text,
+            group: id.group,
+            partition: id.partition,
+            offset: id.offset,
+            reason,
+            failed_at,
+            attempts,
+            size,
+        }
+    }
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+struct ListQuery {
+    /// This group only.
+    group: Option<String>,
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+/// Records of a topic that some group could not apply.
+#[utoipa::path(get, path = "/v1/topics/{topic}/dead-letters", tag = "topics", params(ListQuery), responses(
+    (status = 200, body = Page<DeadLetterItem>),
+))]
+async fn list(
+    State(app): State<App>,
+    access: Access,
+    Path(topic): Path<String>,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Page<DeadLetterItem>>> {
+    access.require_service()?;
+    let limit = limit(query.limit, USUAL_LETTERS, MOST_LETTERS)?;
+    app.topics.describe(&topic).await?;
+    let after = query.cursor.as_deref().map(|cursor| parse_id("cursor", &topic, cursor)).transpose()?;
+    let mut groups = match query.group {
+        Some(group) => vec![group],
+        None => app.topics.groups(&topic).await?,
+    };
+    groups.sort();
+    let mut letters = Vec::new();
+    for group in groups {
+        let after = match &after {
+            Some(after) if group < after.group => continue,
+            Some(after) if group == after.group => Some(after),
+            _ => None,
+        };
+        let left = limit - letters.len();
+        if left > 0 {
+            let filter = Filter { group: Some(group), topic: Some(topic.clone()) };
+            letters.extend(dead_letters::list(&app.topics, &filter, after, left).await?);
+        }
+    }
+    let next_cursor = letters.last().filter(|_| letters.len() == limit).map(|letter| write_id(&letter.id));
+    Ok(Json(Page { items: letters.into_iter().map(DeadLetterItem::from).collect(), next_cursor }))
+}
+
+/// The record of a dead letter.
+#[utoipa::path(get, path = "/v1/topics/{topic}/dead-letters/{id}", tag = "topics", responses(
+    (status = 200, body = RecordItem),
+))]
+async fn show(
+    State(app): State<App>,
+    access: Access,
+    Path((topic, id)): Path<(String, String)>,
+) -> Result<Json<RecordItem>> {
+    access.require_service()?;
+    let id = parse_id("id", &topic, &id)?;
+    let record = dead_letters::record(&app.topics, &id).await?.ok_or_else(missing)?;
+    Ok(Json(RecordItem::new(record, None)))
+}
+
+/// Has a dead letter tried once more.
+#[utoipa::path(post, path = "/v1/topics/{topic}/dead-letters/{id}/retry", tag = "topics", responses((status = 202)))]
+async fn retry(
+    State(app): State<App>,
+    access: Access,
+    Path((topic, id)): Path<(String, String)>,
+) -> Result<StatusCode> {
+    let id = act(&app, &access, &topic, &id, "dead_letter.retry").await?;
+    if dead_letters::retry(&app.topics, &id).await? { Ok(StatusCode::ACCEPTED) } else { Err(missing()) }
+}
+
+/// Throws a dead letter away.
+#[utoipa::path(delete, path = "/v1/topics/{topic}/dead-letters/{id}", tag = "topics", responses((status = 204)))]
+async fn discard(
+    State(app): State<App>,
+    access: Access,
+    Path((topic, id)): Path<(String, String)>,
+) -> Result<StatusCode> {
+    let id = act(&app, &access, &topic, &id, "dead_letter.drop").await?;
+    if dead_letters::drop(&app.topics, &id).await? { Ok(StatusCode::NO_CONTENT) } else { Err(missing()) }
+}
+
+/// Notes an admin's act on a letter.
+async fn act(app: &App, access: &Access, topic: &str, id: &str, what: &str) -> Result<Id> {
+    access.require_admin()?;
+    let id = parse_id("id", topic, id)?;
+    let whom = format!("{topic} {} {}/{}", id.group, id.partition, id.offset);
+    audited(&app.store, &app.clock, access, &Audited { what, whom: &whom }).await?;
+    Ok(id)
+}
+
+fn missing() -> Problem {
+    Problem::not_found("there is no such dead letter")
+}
+
+fn write_id(id: &Id) -> String {
+    let parts = serde_json::json!([id.group, id.incarnation, id.partition, id.offset]);
+    BASE64_URL_SAFE_NO_PAD.encode(parts.to_string())
+}
+
+fn parse_id(field: &str, topic: &str, text: &str) -> Result<Id> {
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok();
+    let parts = bytes.and_then(|bytes| serde_json::from_slice::<(String, String, u32, i64)>(&bytes).ok());
+    match parts {
+        Some((group, incarnation, partition, offset)) => {
+            Ok(Id { group, topic: topic.to_owned(), incarnation, partition, offset })
+        }
+        None => Err(Problem::field(field, "bad_id", "this is not an id that the list of dead letters gave")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_read_back_what_they_write() {
+        let id =
+            Id { group: "g".into(), topic: "t".into(), incarnation: "i".into(), partition: 3, offset: 9 };
+        assert_eq!(parse_id("id", "t", &write_id(&id)).unwrap(), id);
+        assert!(parse_id("id", "t", "nonsense").is_err());
+    }
+}

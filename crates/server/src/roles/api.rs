@@ -1,0 +1,24 @@
+use std::net::SocketAddr;
+
+use anyhow::Result;
+use kit::Tasks;
+use tokio::net::TcpListener;
+
+use crate::access::Door;
+use crate::app::App;
+use crate::{grpc, http};
+
+/// A taken address.
+pub type Taken = (TcpListener, SocketAddr);
+
+/// Serves the ports in the background. Every process listens, whatever its roles, so that it can be asked how it is; the
+/// routes of the API itself are there only with the role `api`.
+pub fn start(app: &App, http: Taken, grpc: Taken, tasks: &Tasks) -> Result<()> {
+    let door = |address| Door { app: app.clone(), address };
+    let limits = || app.config.limits.clone();
+    let calls = http::router(door(http.1));
+    tasks.spawn("http", http::serve(http.0, calls, limits(), tasks.shutdown().clone()));
+    let calls = grpc::router(door(grpc.1), tasks)?;
+    tasks.spawn("grpc", http::serve(grpc.0, calls, limits(), tasks.shutdown().clone()));
+    Ok(())
+}

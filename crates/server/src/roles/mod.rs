@@ -1,0 +1,84 @@
+//! What a process can do. Each role is one file with a function that starts its work; a new role is a new file, a name in
+//! [`Role`] and a line in [`start`].
+
+pub mod api;
+mod relay;
+
+use std::fmt;
+
+use anyhow::{Result, bail};
+use kit::Tasks;
+
+use crate::app::App;
+use crate::config::closest;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Serves HTTP and gRPC.
+    Api,
+    /// Carries the outboxes of all systems to the topics.
+    Relay,
+}
+
+impl Role {
+    pub const ALL: [Self; 2] = [Self::Api, Self::Relay];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::Relay => "relay",
+        }
+    }
+}
+
+/// Starts the work of all roles of this process.
+pub fn start(app: &App, http: api::Taken, grpc: api::Taken, tasks: &Tasks) -> Result<()> {
+    if app.config.roles.has(Role::Relay) {
+        relay::start(app, tasks);
+    }
+    // The ports come last: whoever finds them open finds everything behind them.
+    api::start(app, http, grpc, tasks)
+}
+
+/// The roles of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roles(Vec<Role>);
+
+impl Roles {
+    pub fn parse(names: &[String]) -> Result<Self> {
+        if names.is_empty() {
+            bail!("a process needs at least one role, or \"all\"");
+        }
+        if names.iter().any(|name| name == "all") {
+            return Ok(Self(Role::ALL.to_vec()));
+        }
+        let mut roles = Vec::new();
+        for name in names {
+            let Some(role) = Role::ALL.into_iter().find(|role| role.name() == name) else {
+                let known = Role::ALL.map(Role::name);
+                match closest(name, known, 0.7) {
+                    Some(like) => bail!("there is no role {name:?}; did you mean {like:?}?"),
+                    None => bail!("there is no role {name:?}; the roles are all, {}", known.join(", ")),
+                }
+            };
+            if !roles.contains(&role) {
+                roles.push(role);
+            }
+        }
+        Ok(Self(roles))
+    }
+
+    pub fn has(&self, role: Role) -> bool {
+        self.0.contains(&role)
+    }
+
+    pub fn is_all(&self) -> bool {
+        Role::ALL.into_iter().all(|role| self.has(role))
+    }
+}
+
+impl fmt::Display for Roles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.iter().map(|role| role.name()).collect::<Vec<_>>().join(", "))
+    }
+}

@@ -1,0 +1,15 @@
+//! The real program, started as people start it and asked over its ports.
+
+#![allow(unreachable_pub, reason = "nothing of a test is reached from outside")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod access;
+mod cli;
+mod configuration;
+mod demo;
+mod grpc;
+mod http;
+mod life;
+mod program;
+mod telemetry;
+mod topics;
