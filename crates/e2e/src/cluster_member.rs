@@ -24,13 +24,15 @@ pub struct Work {
 /// Shards that a member works on at a time.
 const AT_A_TIME: usize = 16;
 
+const LATENESS: Duration = Duration::from_secs(1);
+
 /// How much a member works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Effort {
     /// Once for each token that it gets.
     Once,
-    /// Shard after shard, all the time.
-    Always,
+    /// Again and again, each time a while after it looked which tokens it has.
+    Late,
 }
 
 /// What a member prints, one line of JSON whenever it changes.
@@ -67,9 +69,9 @@ pub async fn run(url: &str, roles: Vec<String>, effort: Effort) -> anyhow::Resul
         loop {
             worker.round(&role, effort).await;
             worker.print(&role);
-            match effort {
-                Effort::Once => drop(changes.changed().await),
-                Effort::Always => tokio::time::sleep(Duration::from_millis(10)).await,
+            if effort == Effort::Once {
+                // The sender lives as long as the cluster.
+                let _ = changes.changed().await;
             }
         }
     };
@@ -94,10 +96,11 @@ impl Worker {
     /// Works under the tokens held at its beginning, without looking again whether they still are: fencing must do.
     async fn round(&mut self, role: &str, effort: Effort) {
         let held: BTreeSet<_> = self.cluster.held(role).into_iter().collect();
-        if effort == Effort::Once {
-            self.done.retain(|shard| held.contains(shard));
+        self.done.retain(|shard| held.contains(shard));
+        if effort == Effort::Late {
+            tokio::time::sleep(LATENESS).await;
         }
-        let due = held.into_iter().filter(|shard| effort == Effort::Always || !self.done.contains(shard));
+        let due = held.into_iter().filter(|shard| effort == Effort::Late || !self.done.contains(shard));
         let due: Vec<_> = due.collect();
         let (store, cluster) = (self.store.clone(), self.cluster.clone());
         let work = due.into_iter().map(|shard| work(store.clone(), cluster.clone(), role.to_owned(), shard));
