@@ -125,6 +125,11 @@ impl Tokens {
         work
     }
 
+    /// Whether the plan gives this token to this process.
+    pub(crate) fn is_mine(&self, role: &str, shard: Shard) -> bool {
+        self.roles.get(role).is_some_and(|role| role.mine.get(shard.index()) == Some(&true))
+    }
+
     /// A transaction that may write these rows begins.
     pub(crate) fn unsure(&mut self, shard: Shard, roles: &[String]) {
         for role in roles {
