@@ -6,7 +6,7 @@ fn with_file(text: &str, arguments: &[&str]) -> Said {
     // Relative, so that what is printed does not depend on the machine.
     run(dvor()
         .current_dir(folder.path())
-        .env("HOME", "/home/somebody")
+        .env("HOME", "/srv/somebody")
         .env_remove("XDG_DATA_HOME")
         .args(arguments))
 }
@@ -20,7 +20,7 @@ fn what_is_in_force_is_shown_with_its_source_and_without_secrets() {
         let arguments = ["config", "show", "--config", "dvor.toml", "--topics", "kafka://k:9092"];
         run(dvor()
             .current_dir(folder.path())
-            .env("HOME", "/home/somebody")
+            .env("HOME", "/srv/somebody")
             .env("DVOR_LIMITS__BODY_BYTES", "1_000")
             .args(arguments)
             .args(json))
