@@ -6,8 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use cluster::{Cluster, Options};
 use e2e::cluster_member::{Report, WORK, open};
 use e2e::load::Database;
+use kit::{Clock, Shutdown, Tasks};
 use store::{Range, SHARDS, Shard, Store};
 
 const ROLE: &str = "relay";
@@ -176,4 +178,27 @@ async fn a_suspended_one_is_refused(store: &Store, member: &Member) {
     member.signal("-CONT");
     wait_until("a refusal", PATIENCE, async || member.report().refused > refused).await;
     println!("woken up, it had {} commits refused", member.report().refused - refused);
+}
+
+/// Twelve roles, every token of all shards, on an empty store and again after a crash: nothing to wait for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lone_process_on_the_embedded_store_does_not_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("embedded:{}", folder.path().display());
+    let roles: Vec<_> = (0..12).map(|number| format!("role-{number}")).collect();
+    for start in ["the first start", "a start after a crash"] {
+        let store = open(&url).await.unwrap();
+        let tasks = Tasks::new(Shutdown::new());
+        let options = Options { roles: roles.clone(), alone: true, ..Options::default() };
+        let began = Instant::now();
+        let cluster = Cluster::join(store.clone(), Clock::system(), options, &tasks).await.unwrap();
+        let holds_all = async || roles.iter().all(|role| cluster.held(role).len() == usize::from(SHARDS));
+        wait_until(start, PATIENCE, holds_all).await;
+        let took = began.elapsed();
+        println!("{start}: all tokens of 12 roles after {took:?}");
+        assert!(took < Duration::from_secs(6), "{start} took {took:?}, as if it had waited for somebody");
+        // No farewell: as far as the next start can tell, this process was killed.
+        tasks.end(Duration::from_secs(5)).await;
+        store.engine().close().await.unwrap();
+    }
 }

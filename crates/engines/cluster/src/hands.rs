@@ -97,10 +97,13 @@ async fn worth_trying(
 }
 
 /// One shard's transaction for all its roles.
-async fn change(inner: Arc<Inner>, session: u64, shard: Shard, work: ShardWork) -> Result<()> {
+async fn change(inner: Arc<Inner>, session: u64, shard: Shard, mut work: ShardWork) -> Result<()> {
     {
         let mut state = inner.state();
-        if state.session != session || state.lease_left().is_zero() {
+        // The plan may have changed since the round began.
+        work.take.retain(|role| state.tokens.is_mine(role, shard));
+        let nothing_left = work.take.is_empty() && work.release.is_empty();
+        if nothing_left || state.session != session || state.lease_left().is_zero() {
             return Ok(());
         }
         state.tokens.unsure(shard, &work.take);

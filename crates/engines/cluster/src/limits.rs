@@ -106,3 +106,68 @@ fn slots(others: &[ShareRow], limit: u32, ask: Ask<'_>, served: u64, part: f64) 
     let fair = if fair == 0 && !others.iter().any(waits_longer) { 1 } else { fair };
     fair.min(free).min(ask.demand)
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{RngExt as _, SeedableRng as _};
+
+    use super::*;
+
+    const LIMITS: Limits = Limits { per_second: 10.0, parallel: 4 };
+
+    fn ask(row: &mut LimitRow, member: &str, in_use: u32, demand: u32) -> Grant {
+        let ask = Ask { member, session: 1, in_use, demand };
+        let (after, grant) = step(std::mem::take(row), LIMITS, ask, |share| share.member == "dead");
+        *row = after;
+        grant
+    }
+
+    #[test]
+    fn shares_follow_demand() {
+        let mut row = LimitRow::default();
+        assert_eq!(ask(&mut row, "a", 0, 9), Grant { slots: 4, leased: 4, rate: 10.0 });
+        assert_eq!(ask(&mut row, "b", 0, 3), Grant { slots: 0, leased: 0, rate: 0.0 }, "nothing is left");
+        assert_eq!(ask(&mut row, "a", 4, 9), Grant { slots: 3, leased: 4, rate: 7.5 }, "calls go on");
+        assert_eq!(ask(&mut row, "a", 3, 9), Grant { slots: 3, leased: 3, rate: 7.5 });
+        assert_eq!(ask(&mut row, "b", 0, 3), Grant { slots: 1, leased: 1, rate: 2.5 });
+        assert_eq!(ask(&mut row, "a", 0, 0), Grant::default());
+        assert_eq!(ask(&mut row, "b", 1, 3), Grant { slots: 3, leased: 3, rate: 10.0 });
+    }
+
+    #[test]
+    fn the_dead_leave_their_share() {
+        let mut row = LimitRow::default();
+        ask(&mut row, "dead", 0, 100);
+        assert_eq!(ask(&mut row, "a", 0, 2), Grant { slots: 2, leased: 2, rate: 10.0 });
+        assert_eq!(row.shares.len(), 1);
+    }
+
+    /// Whatever anybody asks in whatever order: never more is leased than there is, and nobody waits for ever.
+    #[test]
+    fn no_order_of_steps_leases_too_much() {
+        let names: Vec<_> = (0..7).map(|index| format!("m{index}")).collect();
+        for seed in 0..200 {
+            let mut rng = StdRng::seed_from_u64(seed);
+            let mut row = LimitRow::default();
+            let mut leases = vec![Grant::default(); names.len()];
+            let mut last_slot = vec![0; names.len()];
+            for turn in 0..2_000 {
+                let index = rng.random_range(0..names.len());
+                // Calls begin only within the slots; those under way may go on.
+                let in_use = rng.random_range(0..=leases[index].slots);
+                leases[index] = ask(&mut row, &names[index], in_use, in_use + rng.random_range(1..5));
+                let slots: u32 = leases.iter().map(|lease| lease.leased).sum();
+                let rate: f64 = leases.iter().map(|lease| lease.rate).sum();
+                assert!(
+                    slots <= LIMITS.parallel && rate <= LIMITS.per_second + 1e-9,
+                    "seed {seed}: {leases:?}"
+                );
+                if leases[index].slots > 0 {
+                    last_slot[index] = turn;
+                }
+            }
+            assert!(last_slot.iter().all(|turn| *turn > 1_700), "seed {seed}: {last_slot:?}");
+        }
+    }
+}

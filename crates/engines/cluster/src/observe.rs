@@ -154,3 +154,125 @@ impl Seen {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: Rules = Rules {
+        beat: Duration::from_secs(2),
+        lease: Duration::from_secs(6),
+        reads: 4,
+        forget: Duration::from_mins(10),
+        alone: false,
+    };
+
+    /// Reads at moments after `start`, each with a fresh member `x` in this session at this beat.
+    struct Watch {
+        start: Instant,
+        observer: Observer,
+    }
+
+    impl Watch {
+        fn new() -> Self {
+            Self { start: Instant::now(), observer: Observer::new("me", RULES) }
+        }
+
+        fn at(&self, ms: u64) -> Instant {
+            self.start + Duration::from_millis(ms)
+        }
+
+        fn read(&mut self, ms: u64, rows: &[(&str, u64, u64)]) -> bool {
+            let row = |session, beat| MemberRow { session, beat, ..MemberRow::default() };
+            let rows =
+                rows.iter().map(|(id, session, beat)| ((*id).to_owned(), row(*session, *beat))).collect();
+            self.observer.read(rows, self.at(ms), self.at(ms))
+        }
+
+        fn gone(&mut self, ms: u64, id: &str, session: u64) -> bool {
+            let now = self.at(ms);
+            self.observer.gone(id, session, now)
+        }
+    }
+
+    #[test]
+    fn four_equal_reads_over_six_seconds_are_death() {
+        let mut watch = Watch::new();
+        assert!(watch.read(0, &[("x", 1, 7)]));
+        for ms in [2_000, 4_000, 5_999] {
+            assert!(!watch.read(ms, &[("x", 1, 7)]) && !watch.gone(ms, "x", 1));
+        }
+        assert_eq!(watch.observer.next_read(watch.at(5_999)), watch.at(6_000));
+        assert!(watch.read(6_000, &[("x", 1, 7)]) && watch.gone(6_000, "x", 1));
+        assert!(watch.read(8_000, &[("x", 2, 8)]), "who comes back lives");
+        assert!(!watch.gone(8_000, "x", 2) && watch.gone(8_000, "x", 1), "in a session of its own");
+    }
+
+    #[test]
+    fn reads_in_quick_succession_count_as_one() {
+        let mut watch = Watch::new();
+        for ms in (0..5_000).step_by(100) {
+            watch.read(ms, &[("x", 1, 7)]);
+        }
+        assert!(!watch.gone(5_000, "x", 1));
+        let mut watch = Watch::new();
+        for ms in [0, 100, 200, 300, 5_900, 6_100] {
+            watch.read(ms, &[("x", 1, 7)]);
+        }
+        assert!(!watch.gone(6_100, "x", 1), "two of these reads tell nothing");
+    }
+
+    #[test]
+    fn who_was_blind_begins_anew() {
+        let mut watch = Watch::new();
+        for ms in [0, 2_000, 4_000] {
+            watch.read(ms, &[("x", 1, 7)]);
+        }
+        for ms in [30_000, 32_000, 34_000] {
+            watch.read(ms, &[("x", 1, 7)]);
+            assert!(!watch.gone(ms, "x", 1), "the store was down for all of us");
+        }
+        watch.read(36_000, &[("x", 1, 7)]);
+        assert!(watch.gone(36_000, "x", 1));
+    }
+
+    #[test]
+    fn a_session_that_was_only_heard_of_lives_until_it_is_silent_too() {
+        let mut watch = Watch::new();
+        for ms in [0, 2_000, 4_000, 6_000] {
+            watch.read(ms, &[("x", 1, 7)]);
+        }
+        assert!(watch.gone(6_000, "x", 1));
+        assert!(!watch.gone(6_500, "x", 2), "a token row shows that it came back");
+        assert!(watch.gone(6_500, "x", 1), "but not in the session that ended");
+        assert!(watch.read(8_000, &[("x", 1, 7)]), "it counts as alive again");
+        for ms in [10_000, 12_000, 14_000] {
+            watch.read(ms, &[("x", 1, 7)]);
+        }
+        assert!(watch.gone(14_000, "x", 2));
+    }
+
+    #[test]
+    fn somebody_without_a_row_is_waited_for_like_anybody() {
+        let mut watch = Watch::new();
+        watch.read(0, &[]);
+        assert!(!watch.gone(500, "x", 3));
+        for ms in [2_000, 4_000, 6_000] {
+            watch.read(ms, &[]);
+            assert!(!watch.gone(ms, "x", 3));
+        }
+        watch.read(8_000, &[]);
+        assert!(watch.gone(8_000, "x", 3));
+    }
+
+    #[test]
+    fn rows_of_those_long_gone_are_cleared_by_the_first_alone() {
+        let mut watch = Watch::new();
+        for ms in (0..=700_000).step_by(2_000) {
+            watch.read(ms, &[("x", 1, 7), ("z", 1, ms)]);
+        }
+        assert_eq!(watch.observer.forgettable(watch.at(700_000)), [("x".to_owned(), 7)]);
+        watch.read(702_000, &[("a", 1, 1), ("x", 1, 7), ("z", 1, 702_000)]);
+        assert_eq!(watch.observer.forgettable(watch.at(702_000)), [], "`a` comes before `me`");
+    }
+}

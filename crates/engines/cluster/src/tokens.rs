@@ -125,6 +125,11 @@ impl Tokens {
         work
     }
 
+    /// Whether the plan gives this token to this process.
+    pub(crate) fn is_mine(&self, role: &str, shard: Shard) -> bool {
+        self.roles.get(role).is_some_and(|role| role.mine.get(shard.index()) == Some(&true))
+    }
+
     /// A transaction that may write these rows begins.
     pub(crate) fn unsure(&mut self, shard: Shard, roles: &[String]) {
         for role in roles {
@@ -243,5 +248,91 @@ impl Me<'_> {
             epoch: row.epoch + 1,
             since: now,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(owner: &str, session: u64, epoch: u64) -> TokenRow {
+        TokenRow { owner: owner.to_owned(), session, epoch, since: 5 }
+    }
+
+    #[test]
+    fn a_token_is_taken_from_nobody_and_from_those_gone() {
+        let me = Me { id: "me", session: 3 };
+        let check = |before: Option<TokenRow>, after: Option<TokenRow>| {
+            let gone = |owner: &str, _| owner == "dead";
+            assert_eq!(me.take(before.clone(), 5, gone), after, "{before:?}");
+        };
+        check(None, Some(row("me", 3, 1)));
+        check(Some(row("", 0, 7)), Some(row("me", 3, 8)));
+        check(Some(row("dead", 1, 7)), Some(row("me", 3, 8)));
+        check(Some(row("living", 1, 7)), None);
+        check(Some(row("me", 3, 7)), Some(row("me", 3, 7)));
+        check(Some(row("me", 2, 7)), Some(row("me", 3, 8)));
+        check(Some(row("me", 4, 7)), None);
+    }
+
+    fn work(tokens: &mut Tokens) -> (usize, usize) {
+        let work = tokens.work(Instant::now());
+        (work.values().map(|work| work.take.len()).sum(), work.values().map(|work| work.release.len()).sum())
+    }
+
+    fn take_all(tokens: &mut Tokens) {
+        for (shard, work) in tokens.work(Instant::now()) {
+            tokens.unsure(shard, &work.take);
+            for role in work.take {
+                tokens.settled(&role, shard, Some(1));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_held_follows_the_plan() {
+        let mut tokens = Tokens::default();
+        assert!(tokens.register("relay", 10) && !tokens.register("relay", 10));
+        tokens.replan("me", &[]);
+        assert_eq!(work(&mut tokens), (10, 0));
+        take_all(&mut tokens);
+        assert_eq!((work(&mut tokens), tokens.held("relay").len()), ((0, 0), 10));
+
+        tokens.replan("me", &[("other".to_owned(), vec!["relay".to_owned()])]);
+        assert_eq!(work(&mut tokens), (0, 5));
+        assert_eq!(tokens.held("relay").len(), 5, "what is to be released is not held any more");
+        tokens.replan("me", &[("other".to_owned(), vec!["stages".to_owned()])]);
+        assert_eq!(work(&mut tokens), (5, 0), "a release whose outcome is not known is looked at again");
+
+        assert!(tokens.withdraw("relay"));
+        assert_eq!(work(&mut tokens), (0, 10));
+        tokens.clear();
+        assert_eq!((work(&mut tokens), tokens.role_rows().len()), ((0, 0), 0));
+    }
+
+    #[test]
+    fn a_call_under_way_keeps_its_token() {
+        let mut tokens = Tokens::default();
+        tokens.register("relay", 1);
+        tokens.replan("me", &[]);
+        take_all(&mut tokens);
+        let (shard, now) = (Shard::wrapping(0), Instant::now());
+        tokens.begin_call("relay", shard, now + Duration::from_secs(3));
+        tokens.withdraw("relay");
+        assert!(tokens.work(now).is_empty() && tokens.held("relay").is_empty());
+        assert_eq!(tokens.work(now + Duration::from_secs(3)).len(), 1, "but not for longer than it said");
+        assert!(tokens.end_call("relay", shard));
+        assert_eq!(work(&mut tokens), (0, 1));
+    }
+
+    #[test]
+    fn a_role_that_shrank_gives_back_its_end() {
+        let mut tokens = Tokens::default();
+        tokens.register("read:topic:group", 8);
+        tokens.replan("me", &[]);
+        take_all(&mut tokens);
+        assert!(tokens.register("read:topic:group", 6));
+        tokens.replan("me", &[]);
+        assert_eq!(work(&mut tokens), (0, 2));
     }
 }

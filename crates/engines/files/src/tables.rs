@@ -69,10 +69,12 @@ pub enum RefState {
     Held = 1,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn blob_state_name<S: Serializer>(state: &i32, serializer: S) -> Result<S::Ok, S::Error> {
     name_or_number(BlobState::try_from(*state).ok(), *state, serializer)
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn ref_state_name<S: Serializer>(state: &i32, serializer: S) -> Result<S::Ok, S::Error> {
     name_or_number(RefState::try_from(*state).ok(), *state, serializer)
 }

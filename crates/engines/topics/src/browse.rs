@@ -1,5 +1,6 @@
 //! Looking at topics without taking part: for the console, the API and the command line.
 
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use store::{Range, Read as _, Shard};
 
 use crate::backend::{Description, Ends};
@@ -8,6 +9,8 @@ use crate::topics::{check_name, no_partition};
 use crate::{Position, Record, Result, Topics};
 
 const MAX_GROUPS: usize = 1_000;
+/// Topics asked about at the same time.
+const TOPICS_AT_ONCE: usize = 8;
 
 /// A topic and its ends, for lists.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -30,11 +33,9 @@ pub struct Lag {
 
 impl Topics {
     pub async fn list(&self) -> Result<Vec<TopicInfo>> {
-        let mut infos = Vec::new();
-        for topic in self.backend().list().await? {
-            infos.push(self.info(&topic).await?);
-        }
-        Ok(infos)
+        let topics = self.backend().list().await?;
+        let infos = topics.into_iter().map(|topic| async move { self.info(&topic).await });
+        stream::iter(infos).buffered(TOPICS_AT_ONCE).try_collect().await
     }
 
     pub async fn info(&self, topic: &str) -> Result<TopicInfo> {

@@ -21,6 +21,9 @@ const SEND_LIMIT: Duration = Duration::from_secs(3);
 const SHARDS_AT_ONCE: usize = 32;
 /// Wake-ups can be lost; then rows wait this long at most.
 const SAFETY_POLL: Duration = Duration::from_secs(30);
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Batches of a shard before others have their turn.
+const BATCHES_AT_A_TURN: usize = 4;
 /// Rows of the first question and of the longest: a row may have a mebibyte.
 const FIRST_ROWS: usize = 16;
 const MOST_ROWS: usize = 128;
@@ -48,12 +51,15 @@ impl Default for ShardState {
     }
 }
 
+/// What became of a shard's turn; `true`: there may be more to send.
+type Ended = (Shard, ShardState, Result<bool>);
+
 #[derive(Default)]
 struct Queue<'a> {
     states: HashMap<Shard, ShardState>,
     /// Shards with work, and since when it may be done.
     due: BTreeMap<Shard, Instant>,
-    running: FuturesUnordered<BoxFuture<'a, (Shard, ShardState, Result<()>)>>,
+    running: FuturesUnordered<BoxFuture<'a, Ended>>,
     busy: BTreeSet<Shard>,
 }
 
@@ -61,22 +67,20 @@ async fn send(topics: &Topics, shutdown: &Shutdown) {
     let wakes = topics.store().wakes().listen(ROLE);
     let mut tokens_changed = topics.tokens().watch(ROLE);
     let mut queue = Queue::default();
-    queue.add(look_everywhere(topics).await);
-    let mut safety = Instant::now() + SAFETY_POLL;
+    let mut safety = Instant::now();
     while !shutdown.is_called() {
-        queue.start(topics);
+        queue.start(topics, shutdown);
         let wait_until = queue.next_due().map_or(safety, |due| due.min(safety));
         tokio::select! {
             Some(ended) = queue.running.next() => queue.ended(ended),
             woken = wakes.woken() => queue.add(woken),
             () = crate::tokens::changed(&mut tokens_changed) => {
                 queue.states.retain(|shard, _| topics.tokens().holds(ROLE, *shard));
-                queue.add(look_everywhere(topics).await);
+                safety = Instant::now();
             }
             () = tokio::time::sleep_until(wait_until) => {
                 if Instant::now() >= safety {
-                    safety = Instant::now() + SAFETY_POLL;
-                    queue.add(look_everywhere(topics).await);
+                    safety = Instant::now() + queue.look_everywhere(topics).await;
                 }
             }
             () = shutdown.called() => {}
@@ -86,24 +90,32 @@ async fn send(topics: &Topics, shutdown: &Shutdown) {
 }
 
 /// The shards held that have rows to send, found in one question.
-async fn look_everywhere(topics: &Topics) -> BTreeSet<Shard> {
+async fn shards_with_rows(topics: &Topics) -> Result<BTreeSet<Shard>> {
     let held = topics.tokens().held(ROLE, u32::from(store::SHARDS));
-    let ends = match topics.store().scan_shards(&OUTBOX_ENDS, &held, Range::all(2)).await {
-        Ok(ends) => ends,
-        Err(error) => {
-            tracing::warn!(%error, "cannot look for outbox rows");
-            return BTreeSet::new();
-        }
-    };
+    let ends = topics.store().scan_shards(&OUTBOX_ENDS, &held, Range::all(2)).await?;
     let mut waiting: BTreeMap<Shard, i64> = BTreeMap::new();
     for (shard, (end,), seq) in ends {
         *waiting.entry(shard).or_default() += if end == NEXT { seq } else { -seq };
     }
     metrics::outbox(waiting.values().sum());
-    waiting.into_iter().filter(|(_, rows)| *rows > 0).map(|(shard, _)| shard).collect()
+    Ok(waiting.into_iter().filter(|(_, rows)| *rows > 0).map(|(shard, _)| shard).collect())
 }
 
 impl<'a> Queue<'a> {
+    /// Finds work that no wake-up told of; gives the time until the next look.
+    async fn look_everywhere(&mut self, topics: &Topics) -> Duration {
+        match shards_with_rows(topics).await {
+            Ok(shards) => {
+                self.add(shards);
+                SAFETY_POLL
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot look for outbox rows; trying again");
+                LOOK_AGAIN
+            }
+        }
+    }
+
     fn add(&mut self, shards: BTreeSet<Shard>) {
         let now = Instant::now();
         for shard in shards {
@@ -111,16 +123,13 @@ impl<'a> Queue<'a> {
         }
     }
 
-    fn start(&mut self, topics: &'a Topics) {
+    /// Begins with those who have waited longest.
+    fn start(&mut self, topics: &'a Topics, shutdown: &'a Shutdown) {
         let now = Instant::now();
-        let ready: Vec<_> = self
-            .due
-            .iter()
-            .filter(|(shard, due)| **due <= now && !self.busy.contains(shard))
-            .map(|(shard, _)| *shard)
-            .take(SHARDS_AT_ONCE.saturating_sub(self.running.len()))
-            .collect();
-        for shard in ready {
+        let free = |(shard, due): &(&Shard, &Instant)| **due <= now && !self.busy.contains(shard);
+        let mut ready: Vec<_> = self.due.iter().filter(free).map(|(shard, due)| (*due, *shard)).collect();
+        ready.sort_unstable();
+        for (_, shard) in ready.into_iter().take(SHARDS_AT_ONCE.saturating_sub(self.running.len())) {
             self.due.remove(&shard);
             if !topics.tokens().holds(ROLE, shard) {
                 self.states.remove(&shard);
@@ -129,7 +138,7 @@ impl<'a> Queue<'a> {
             self.busy.insert(shard);
             let mut state = self.states.remove(&shard).unwrap_or_default();
             self.running.push(Box::pin(async move {
-                let result = drain(topics, shard, &mut state).await;
+                let result = take_turn(topics, shard, &mut state, shutdown).await;
                 (shard, state, result)
             }));
         }
@@ -143,10 +152,15 @@ impl<'a> Queue<'a> {
         self.due.iter().filter(|(shard, _)| !self.busy.contains(shard)).map(|(_, due)| *due).min()
     }
 
-    fn ended(&mut self, (shard, mut state, result): (Shard, ShardState, Result<()>)) {
+    fn ended(&mut self, (shard, mut state, result): Ended) {
         self.busy.remove(&shard);
         match result {
-            Ok(()) => state.backoff.reset(),
+            Ok(more) => {
+                state.backoff.reset();
+                if more {
+                    self.due.entry(shard).or_insert_with(Instant::now);
+                }
+            }
             Err(error) => {
                 let wait = state.backoff.next_wait();
                 tracing::warn!(shard = shard.number(), %error, ?wait, "the outbox is not sent; trying again");
@@ -158,15 +172,20 @@ impl<'a> Queue<'a> {
     }
 }
 
-/// Sends the shard's rows in order until there are none.
-async fn drain(topics: &Topics, shard: Shard, state: &mut ShardState) -> Result<()> {
-    loop {
-        if !topics.tokens().holds(ROLE, shard) {
+/// Sends the shard's rows in order; says whether there may be more.
+async fn take_turn(
+    topics: &Topics,
+    shard: Shard,
+    state: &mut ShardState,
+    shutdown: &Shutdown,
+) -> Result<bool> {
+    for _ in 0..BATCHES_AT_A_TURN {
+        if shutdown.is_called() || !topics.tokens().holds(ROLE, shard) {
             state.first = None;
-            return Ok(());
+            return Ok(false);
         }
         let (first, rows) = read(topics, shard, state).await?;
-        let Some(last) = rows.last().map(|row| row.seq) else { return Ok(()) };
+        let Some(last) = rows.last().map(|row| row.seq) else { return Ok(false) };
         let sent: Vec<_> = rows.iter().map(|row| (row.topic.clone(), row.messages.len())).collect();
         topics.backend().relay(shard, rows, &|| topics.tokens().hold(ROLE, shard, SEND_LIMIT)).await?;
         for (topic, messages) in sent {
@@ -175,6 +194,7 @@ async fn drain(topics: &Topics, shard: Shard, state: &mut ShardState) -> Result<
         delete(topics, shard, first, last).await?;
         state.first = Some(last + 1);
     }
+    Ok(true)
 }
 
 /// Reads rows from the first on, at most a batch; gives the number of the first.

@@ -42,7 +42,7 @@ impl S3 {
     }
 
     fn path(&self, name: &ObjectName) -> Path {
-        name.to_string().split('/').fold(self.prefix.clone(), |path, part| path.join(part))
+        name.to_string().split('/').fold(self.prefix.clone(), Path::join)
     }
 
     /// In a task of its own: an upload that begins while its caller goes away is given up too.

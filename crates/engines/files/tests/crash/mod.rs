@@ -2,11 +2,12 @@
 //! is finished by others.
 
 mod kill;
+mod late;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use files::{Files, Hash, Kind, Referrer};
+use files::{Files, Hash, Referrer};
 
 use self::kill::{Kill, When};
 use crate::owner::{Process, World};
@@ -134,27 +135,4 @@ async fn killed_anywhere_nobody_else_loses_the_file() {
         world.check_settled(CONTENT, &format!("killed {when:?} step {at}, with another owner")).await;
         assert!(world.owners().await.contains(&(other, hash)));
     }
-}
-
-/// A writer that slept through its own deadline and the sweep finds its claim gone, and clears away what it wrote.
-#[tokio::test]
-async fn a_write_that_comes_after_the_sweep_is_cleared_away() {
-    let world = World::new();
-    let kill = Kill::at(1, When::Before);
-    let slow = kill.clone();
-    let (process, who) = (world.doomed(&kill), referrer("slow"));
-    let put = tokio::spawn({
-        let (process, who) = (process.clone(), who.clone());
-        async move { process.put(CONTENT, &who).await }
-    });
-    slow.killed().await;
-    world.clock.advance(DAY);
-    world.sweep(&world.sound()).await.unwrap();
-    world.check_settled(CONTENT, "while the writer sleeps").await;
-    slow.wake();
-    let error = put.await.unwrap().unwrap_err();
-    assert_eq!(error.kind(), Kind::Unavailable, "{error}");
-    world.check_always(CONTENT, "after the late write").await;
-    world.sweep(&world.sound()).await.unwrap();
-    world.check_settled(CONTENT, "after the late write and a sweep").await;
 }

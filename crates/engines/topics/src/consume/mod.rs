@@ -77,11 +77,11 @@ async fn run_once(
             () = tokio::time::sleep_until(resume_at.unwrap_or(commit_at)), if resume_at.is_some() => {
                 consumer.resume().await?;
             }
-            _ = letters.woken() => applier.retry(&consumer.subscription.assigned()).await?,
+            _ = letters.woken() => consumer.retry(&applier).await,
             () = tokio::time::sleep_until(look_at) => {
                 look_at = Instant::now() + LOOK_EVERY;
-                applier.retry(&consumer.subscription.assigned()).await?;
-                consumer.tell_lag(topics).await?;
+                consumer.retry(&applier).await;
+                consumer.tell_lag(topics).await;
             }
             () = shutdown.called() => {}
         }
@@ -161,14 +161,21 @@ impl Consumer {
         Ok(())
     }
 
+    /// Dead letters can wait: that they cannot be tried now stops nothing.
+    async fn retry<H: Handler>(&self, applier: &Applier<'_, H>) {
+        if let Err(error) = applier.retry(&self.subscription.assigned()).await {
+            let (topic, group) = (self.subscription.topic(), self.subscription.group());
+            tracing::warn!(topic, group, %error, "dead letters are not retried yet");
+        }
+    }
+
     /// The lag of the partitions that are read here.
-    async fn tell_lag(&self, topics: &Topics) -> Result<()> {
+    async fn tell_lag(&self, topics: &Topics) {
         let (topic, group) = (self.subscription.topic(), self.subscription.group());
         let assigned = self.subscription.assigned();
-        let all = topics.lag(topic, group).await?;
+        let Ok(all) = topics.lag(topic, group).await else { return };
         let lag: i64 = all.iter().filter(|lag| assigned.contains(&lag.partition)).map(|lag| lag.lag).sum();
         metrics::lag(topic, group, lag);
-        Ok(())
     }
 
     async fn commit(&mut self) -> Result<()> {

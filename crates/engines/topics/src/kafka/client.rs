@@ -51,13 +51,17 @@ impl Client {
     }
 }
 
-/// Runs a blocking call of librdkafka.
+/// Longest wait for a blocking call, which may ask the broker several times.
+const BLOCKING_LIMIT: Duration = Duration::from_secs(30);
+
+/// Runs a blocking call of librdkafka. One that takes too long is left to itself.
 pub(super) async fn blocking<T: Send + 'static>(
     call: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    match tokio::task::spawn_blocking(call).await {
-        Ok(answer) => answer,
-        Err(cause) => Err(Error::with_source(Kind::Unknown, "a call to Kafka was given up", cause)),
+    match tokio::time::timeout(BLOCKING_LIMIT, tokio::task::spawn_blocking(call)).await {
+        Ok(Ok(answer)) => answer,
+        Err(_) => Err(Error::new(Kind::Unknown, "Kafka does not answer")),
+        Ok(Err(cause)) => Err(Error::with_source(Kind::Unknown, "a call to Kafka was given up", cause)),
     }
 }
 

@@ -9,7 +9,7 @@ use kit::Shutdown;
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions};
 use rdkafka::client::DefaultClientContext;
-use store::Store;
+use store::{FaultPlan, Faults, Store};
 use topics::{Message, Options, Tokens, Topics};
 
 use crate::broker::Broker;
@@ -102,6 +102,40 @@ fn first_times(payloads: &[String]) -> Vec<String> {
     let mut firsts: Vec<_> = firsts.into_iter().collect();
     firsts.sort_by_key(|(_, place)| *place);
     firsts.into_iter().map(|(payload, _)| payload.clone()).collect()
+}
+
+/// Partitions are paused, set back and resumed all the time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_store_stops_partitions_and_nothing_is_lost_or_done_twice() {
+    let name = "a_failing_store_stops_partitions_and_nothing_is_lost_or_done_twice";
+    let Some(address) = crate::servers::kafka(name) else { return };
+    let store = memory();
+    // A transaction here has some hundred reads and one commit.
+    let plan = FaultPlan { error_before: 0.003, error_after: 0.3, ..FaultPlan::none(7) };
+    let topics = open(&address, &store.wrapped(|engine| Faults::new(engine, plan)));
+    let topic = format!("failing-{}", kit::random_id());
+    topics.ensure(&topic, 4).await.unwrap();
+    let shutdown = Shutdown::new();
+    let consumer = {
+        let (topics, topic, shutdown) = (topics.clone(), topic.clone(), shutdown.clone());
+        tokio::spawn(async move {
+            topics::consume::run(topics, &topic, GROUP, crate::flow::Notes, shutdown).await;
+        })
+    };
+    for chunk in numbers(200).chunks(20) {
+        let messages = chunk.iter().flat_map(|n| KEYS.map(|key| Message::new(key, n.clone()))).collect();
+        topics.publish(&topic, messages).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    for key in KEYS {
+        until("all is seen", async || seen(&store, key).await.len() >= 200).await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for key in KEYS {
+        assert_eq!(seen(&store, key).await, numbers(200), "of {key}");
+    }
+    shutdown.call();
+    consumer.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
