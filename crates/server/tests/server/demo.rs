@@ -1,20 +1,31 @@
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::program::{client, dvor};
 
+/// Ends with the test, also with one that failed.
+struct Demo(Child);
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[tokio::test]
 async fn the_demo_serves_something_real_and_what_it_prints_works() {
-    let mut child = dvor()
+    let child = dvor()
         .args(["demo", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"])
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut demo = Demo(child);
+    let mut lines = BufReader::new(demo.0.stdout.take().unwrap()).lines().map(Result::unwrap);
     let printed: Vec<String> = lines.by_ref().take_while(|line| !line.starts_with("Ctrl-C")).collect();
     let seconds: f64 = printed[0].split_whitespace().find_map(|word| word.parse().ok()).expect("the time");
     assert!(seconds < 5.0, "{printed:?}");
@@ -61,8 +72,8 @@ async fn the_demo_serves_something_real_and_what_it_prints_works() {
     }
     let data = tries[1].rsplit(' ').next().unwrap();
     assert!(std::path::Path::new(data).exists());
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    assert!(child.wait().unwrap().success());
+    assert!(Command::new("kill").args(["-INT", &demo.0.id().to_string()]).status().unwrap().success());
+    assert!(demo.0.wait().unwrap().success());
     assert!(!std::path::Path::new(data).exists(), "the folder {data} is left");
 }
 
