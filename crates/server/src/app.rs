@@ -28,7 +28,6 @@ pub struct Parts {
     pub clock: Clock,
     pub store: Store,
     pub topics: Topics,
-    #[expect(dead_code, reason = "feeds will keep their files there")]
     pub files: Files,
     /// `None` in a command, which takes no part in the work.
     pub cluster: Option<Cluster>,

@@ -48,7 +48,7 @@ impl Server {
             started_at: app.clock.now(),
         };
         let tasks = Tasks::default();
-        roles::start(&app, http, grpc, &tasks)?;
+        roles::start(&app, http, grpc, &tasks).await?;
         tasks.spawn("metrics upkeep", upkeep(app.clone(), tasks.shutdown().clone()));
         app.local_key.write(&app.config.data)?;
         running.write(&app.config.data)?;

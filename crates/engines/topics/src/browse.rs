@@ -34,7 +34,7 @@ pub struct Lag {
 impl Topics {
     pub async fn list(&self) -> Result<Vec<TopicInfo>> {
         let topics = self.backend().list().await?;
-        let infos = topics.iter().map(|topic| self.info(topic));
+        let infos = topics.into_iter().map(|topic| async move { self.info(&topic).await });
         stream::iter(infos).buffered(TOPICS_AT_ONCE).try_collect().await
     }
 

@@ -100,7 +100,7 @@ impl Config {
                 format: settings.read("log.format", |text: String| text.parse())?,
             },
             otel: Otel {
-                endpoint: Some(settings.text("otel.endpoint")?).filter(|endpoint| !endpoint.is_empty()),
+                endpoint: settings.read("otel.endpoint", values::check_collector)?,
                 service_name: settings.text("otel.service_name")?,
             },
             limits: limits(settings)?,
@@ -232,6 +232,10 @@ mod tests {
             "dvor.toml, line 2: http: \"somewhere\" is not an address such as 127.0.0.1:7080",
         );
         check("[log]\nformat = \"xml\"", "dvor.toml, line 2: log.format: \"xml\" is not auto, human or json");
+        check(
+            "otel.endpoint = \"collector:4317\"",
+            "dvor.toml, line 1: otel.endpoint: \"collector:4317\" is not an address such as http://127.0.0.1:4317",
+        );
         check("limits.body_bytes = -5", "dvor.toml, line 1: limits.body_bytes: -5 is out of range");
         check(
             "roles = [\"api\", \"rellay\"]",

@@ -55,6 +55,15 @@ pub(super) fn check_level(level: String) -> Result<String> {
     Ok(level)
 }
 
+/// The address of a collector, if one is named. TLS is left to a collector on this machine.
+pub(super) fn check_collector(text: String) -> Result<Option<String>> {
+    match text.strip_prefix("http://") {
+        Some(host) if !host.is_empty() => Ok(Some(text)),
+        None if text.is_empty() => Ok(None),
+        _ => bail!("{text:?} is not an address such as http://127.0.0.1:4317"),
+    }
+}
+
 /// Whether the text is a network: an address and how many of its first bits are fixed.
 pub(super) fn check_network(text: &str) -> Result<()> {
     let parsed = text.split_once('/').and_then(|(address, bits)| {

@@ -2,6 +2,7 @@
 //! [`Role`] and a line in [`start`].
 
 pub mod api;
+mod files;
 mod relay;
 
 use std::fmt;
@@ -16,7 +17,7 @@ use crate::config::closest;
 pub enum Role {
     /// Serves HTTP and gRPC.
     Api,
-    /// Carries the outboxes of all systems to the topics.
+    /// Carries the outboxes of all systems to the topics, and clears files away that nobody holds.
     Relay,
 }
 
@@ -32,9 +33,10 @@ impl Role {
 }
 
 /// Starts the work of all roles of this process.
-pub fn start(app: &App, http: api::Taken, grpc: api::Taken, tasks: &Tasks) -> Result<()> {
+pub async fn start(app: &App, http: api::Taken, grpc: api::Taken, tasks: &Tasks) -> Result<()> {
     if app.config.roles.has(Role::Relay) {
         relay::start(app, tasks);
+        files::start(app, tasks).await?;
     }
     // The ports come last: whoever finds them open finds everything behind them.
     api::start(app, http, grpc, tasks)

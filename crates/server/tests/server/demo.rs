@@ -1,20 +1,31 @@
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::program::dvor;
+use crate::program::{client, dvor};
+
+/// Ends with the test, also with one that failed.
+struct Demo(Child);
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
 
 #[tokio::test]
 async fn the_demo_serves_something_real_and_what_it_prints_works() {
-    let mut child = dvor()
+    let child = dvor()
         .args(["demo", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"])
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut demo = Demo(child);
+    let mut lines = BufReader::new(demo.0.stdout.take().unwrap()).lines().map(Result::unwrap);
     let printed: Vec<String> = lines.by_ref().take_while(|line| !line.starts_with("Ctrl-C")).collect();
     let seconds: f64 = printed[0].split_whitespace().find_map(|word| word.parse().ok()).expect("the time");
     assert!(seconds < 5.0, "{printed:?}");
@@ -35,8 +46,14 @@ async fn the_demo_serves_something_real_and_what_it_prints_works() {
     // The consumer counts every change once: as many as the versions of the goods say.
     let began = Instant::now();
     loop {
-        let seller: Value =
-            reqwest::get(format!("{base}/v1/demo/sellers/north-tools")).await.unwrap().json().await.unwrap();
+        let seller: Value = client()
+            .get(format!("{base}/v1/demo/sellers/north-tools"))
+            .send()
+            .await
+            .unwrap()
+            .json()
+            .await
+            .unwrap();
         let versions: i64 =
             seller["goods"].as_array().unwrap().iter().map(|good| good["version"].as_i64().unwrap()).sum();
         if versions > 3 && seller["changes"] == versions {
@@ -55,20 +72,21 @@ async fn the_demo_serves_something_real_and_what_it_prints_works() {
     }
     let data = tries[1].rsplit(' ').next().unwrap();
     assert!(std::path::Path::new(data).exists());
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    assert!(child.wait().unwrap().success());
+    assert!(Command::new("kill").args(["-INT", &demo.0.id().to_string()]).status().unwrap().success());
+    assert!(demo.0.wait().unwrap().success());
     assert!(!std::path::Path::new(data).exists(), "the folder {data} is left");
 }
 
 /// What the demo's consumer cannot read becomes a dead letter, which can be looked at, retried and dropped.
 async fn dead_letters(base: &str) {
-    let client = reqwest::Client::new();
+    let http = client();
     let topic = format!("{base}/v1/topics/demo.changes");
     let bad =
         serde_json::json!({"records": [{"key": "north-tools", "payload": "no change", "encoding": "text"}]});
-    assert_eq!(client.post(format!("{topic}/records")).json(&bad).send().await.unwrap().status(), 201);
+    assert_eq!(http.post(format!("{topic}/records")).json(&bad).send().await.unwrap().status(), 201);
     let letters = async || -> Vec<Value> {
-        let page: Value = reqwest::get(format!("{topic}/dead-letters")).await.unwrap().json().await.unwrap();
+        let page: Value =
+            client().get(format!("{topic}/dead-letters")).send().await.unwrap().json().await.unwrap();
         page["items"].as_array().unwrap().clone()
     };
     let began = Instant::now();
@@ -79,12 +97,12 @@ async fn dead_letters(base: &str) {
     let letter = letters().await.remove(0);
     assert_eq!(letter["group"], "demo.counts");
     let address = format!("{topic}/dead-letters/{}", letter["id"].as_str().unwrap());
-    let record: Value = reqwest::get(&address).await.unwrap().json().await.unwrap();
+    let record: Value = client().get(&address).send().await.unwrap().json().await.unwrap();
     assert_eq!(record["payload"], "no change");
-    assert_eq!(client.post(format!("{address}/retry")).send().await.unwrap().status(), 202);
+    assert_eq!(http.post(format!("{address}/retry")).send().await.unwrap().status(), 202);
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(letters().await.len(), 1, "it cannot be applied now either");
-    assert_eq!(client.delete(&address).send().await.unwrap().status(), 204);
+    assert_eq!(http.delete(&address).send().await.unwrap().status(), 204);
     assert!(letters().await.is_empty());
-    assert_eq!(client.delete(&address).send().await.unwrap().status(), 404);
+    assert_eq!(http.delete(&address).send().await.unwrap().status(), 404);
 }

@@ -121,7 +121,7 @@ impl Server {
     }
 
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        reqwest::Client::new().request(method, format!("{}{path}", self.http))
+        client().request(method, format!("{}{path}", self.http))
     }
 
     pub async fn get(&self, path: &str) -> (StatusCode, Value) {
@@ -161,6 +161,12 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+pub fn client() -> reqwest::Client {
+    // A second time it is there already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::new()
 }
 
 pub async fn answer(request: RequestBuilder) -> (StatusCode, Value) {

@@ -6,7 +6,7 @@ use store::{Schema, Store};
 use topics::conformance::{self as suite, Fixture};
 use topics::{Options, Tokens, Topics};
 
-use crate::servers;
+use crate::servers::{self, Database};
 
 fn schema() -> Schema {
     Schema::new(topics::tables())
@@ -40,6 +40,17 @@ impl Fixture for Embedded {
     }
 }
 
+/// Topics in tables of a PostgreSQL database.
+struct Postgres(String);
+
+impl Fixture for Postgres {
+    async fn open(&self) -> Topics {
+        let store =
+            Store::open(std::slice::from_ref(&self.0), schema(), &store::Options::default()).await.unwrap();
+        Topics::open("embedded:", store, Tokens::all(), Options::default()).unwrap()
+    }
+}
+
 struct Kafka(String);
 
 impl Fixture for Kafka {
@@ -66,6 +77,13 @@ macro_rules! conformance {
                 let fixture = super::Embedded { folder: folder_path, last: tokio::sync::Mutex::default() };
                 super::suite::$name(&fixture).await;
             })*
+        }
+        /// One database for all, since making one takes longer than the tests.
+        #[tokio::test(flavor = "multi_thread")]
+        async fn the_whole_suite_on_postgres() {
+            let Some(database) = Database::create("the_whole_suite_on_postgres").await else { return };
+            let fixture = Postgres(database.url.clone());
+            $(suite::$name(&fixture).await;)*
         }
         mod kafka {
             $(#[tokio::test(flavor = "multi_thread")]

@@ -21,9 +21,12 @@ pub(crate) const GROUP: &str = "test";
 const PARTITIONS: u32 = 4;
 pub(crate) const KEYS: [&str; 5] = ["seller-1", "seller-2", "seller-3", "seller-4", "seller-5"];
 
+fn schema() -> Schema {
+    Schema::new(topics::tables().into_iter().chain(cluster::tables()).chain([SEEN.spec()]))
+}
+
 pub(crate) fn memory() -> Store {
-    let tables = topics::tables().into_iter().chain(cluster::tables()).chain([SEEN.spec()]);
-    Store::memory(Schema::new(tables))
+    Store::memory(schema())
 }
 
 fn open(store: &Store) -> Topics {
@@ -99,16 +102,36 @@ pub(crate) fn numbers(count: usize) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_transaction_sends_reaches_the_consumer_once_and_in_order() {
-    let store = memory();
-    let topics = open(&store);
+    check_whole_way(&memory()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_transaction_sends_reaches_the_consumer_on_an_embedded_store() {
+    let folder = tempfile::tempdir().unwrap();
+    check_whole_way(&open_store(format!("embedded:{}", folder.path().display())).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_transaction_sends_reaches_the_consumer_on_postgres() {
+    let test = "what_a_transaction_sends_reaches_the_consumer_on_postgres";
+    let Some(database) = crate::servers::Database::create(test).await else { return };
+    check_whole_way(&open_store(database.url.clone()).await).await;
+}
+
+async fn open_store(url: String) -> Store {
+    Store::open(&[url], schema(), &store::Options::default()).await.unwrap()
+}
+
+async fn check_whole_way(store: &Store) {
+    let topics = open(store);
     topics.ensure(TOPIC, PARTITIONS).await.unwrap();
     let shutdown = Shutdown::new();
     let (relay, consumer) = (spawn_relay(&topics, &shutdown), spawn_consumer(&topics, &shutdown));
     for number in numbers(20) {
-        send(&store, "seller-1", &[number]).await;
+        send(store, "seller-1", &[number]).await;
     }
-    until("all is seen", async || seen(&store, "seller-1").await.len() >= 20).await;
-    assert_eq!(seen(&store, "seller-1").await, numbers(20));
+    until("all is seen", async || seen(store, "seller-1").await.len() >= 20).await;
+    assert_eq!(seen(store, "seller-1").await, numbers(20));
     shutdown.call();
     relay.await.unwrap();
     consumer.await.unwrap();
