@@ -39,8 +39,7 @@ async fn a_release_in_the_owners_transaction_reaches_the_file_through_the_outbox
     let url = format!("file:{}", dir.path().join("blobs").display());
     let options = Options { clock: clock.clone(), ..options(&dir) };
     let files = files::open(&url, store.clone(), options).unwrap();
-    let topics =
-        Topics::open("embedded:", store.clone(), Tokens::all(), topics::Options::default()).await.unwrap();
+    let topics = Topics::open("embedded:", store.clone(), Tokens::all(), topics::Options::default()).unwrap();
     topics.ensure(files::RELEASES, 4).await.unwrap();
     let shutdown = Shutdown::new();
     let relay = tokio::spawn(topics::relay::run(topics.clone(), shutdown.clone()));

@@ -26,7 +26,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// A transaction that is idle longer than the first setting has lost its process; whoever waits for its shard waits
 /// longer than that, so that a stopped process does not fail those that run.
-const SETTINGS: &str = "SET idle_in_transaction_session_timeout = '10s'; SET lock_timeout = '15s'; \
+const SETTINGS: &str = "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '15s'; \
     SET statement_timeout = '30s'; SET synchronous_commit = on; SET client_min_messages = 'warning'; \
     SET default_transaction_isolation = 'read committed'";
 
