@@ -63,7 +63,11 @@ async fn postgres(arguments: &Arguments, server: &str) -> anyhow::Result<Vec<Fig
     let store = load::open(&database.url, &Options::default()).await?;
     let bare = Arc::new(Bare::Postgres(BarePostgres::open(&database.url).await?));
     // A tenth of the queue: a server's round trips are what it costs, not tombstones.
-    let figures = measure(&store, &bare, arguments, 10).await?;
+    let mut figures = measure(&store, &bare, arguments, 10).await?;
+    for figure in &mut figures {
+        // The absolute numbers are asked of the embedded engine only.
+        figure.wanted = if figure.ratio.is_some() { "≥ 0.7" } else { "-" };
+    }
     store.engine().close().await?;
     drop((store, bare));
     database.remove().await?;

@@ -48,16 +48,18 @@ impl BareFjall {
 
     pub fn get(&self, seller: &str, offer: i64) -> anyhow::Result<usize> {
         let value = self.db.snapshot().get(&self.spaces[1], key(1, seller, &[offer]))?;
-        Ok(value.map_or(0, |value| value.len()))
+        // Taken out of the database, as any use of it does.
+        Ok(value.map(|value| value.to_vec()).map_or(0, |value| value.len()))
     }
 
     pub fn scan(&self, seller: &str, from: i64, limit: usize) -> anyhow::Result<usize> {
         let range = key(1, seller, &[from])..key(1, seller, &[i64::MAX]);
-        let mut bytes = 0;
+        let mut rows = Vec::with_capacity(limit);
         for guard in self.db.snapshot().range(&self.spaces[1], range).take(limit) {
-            bytes += guard.value()?.len();
+            let (key, value) = guard.into_inner()?;
+            rows.push((key.to_vec(), value.to_vec()));
         }
-        Ok(bytes)
+        Ok(rows.iter().map(|(_, value)| value.len()).sum())
     }
 }
 

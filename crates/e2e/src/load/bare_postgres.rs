@@ -82,7 +82,7 @@ impl BarePostgres {
         let shard = store::Shard::of(seller).number() as i16;
         let connection = self.connection().await;
         let row = connection.client.query_one(&connection.get, &[&shard, &seller, &offer]).await?;
-        Ok(row.get::<_, &[u8]>(0).len())
+        Ok(row.get::<_, Vec<u8>>(0).len())
     }
 
     pub async fn scan(&self, seller: &str, from: i64, limit: usize) -> anyhow::Result<usize> {
@@ -91,7 +91,7 @@ impl BarePostgres {
         let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
             [&shard, &seller, &from, &(limit as i64)];
         let rows = connection.client.query(&connection.scan, &parameters).await?;
-        Ok(rows.iter().map(|row| row.get::<_, &[u8]>(0).len()).sum())
+        Ok(rows.iter().map(|row| row.get::<_, Vec<u8>>(0).len()).sum())
     }
 }
 

@@ -156,10 +156,11 @@ struct ReadPlace {
     careful_reads: AtomicU32,
 }
 
-/// A read that takes longer has most likely been to the disk.
-const SLOW_READ: Duration = Duration::from_micros(500);
+/// A read that takes longer has been to a slow disk. (One that was only interrupted looks the same; so caution is short,
+/// or it would make the threads that interrupt each other.)
+const SLOW_READ: Duration = Duration::from_millis(2);
 /// How many reads are careful after a slow one.
-const CAREFUL_READS: u32 = 64;
+const CAREFUL_READS: u32 = 16;
 
 impl ReadPlace {
     fn run<T>(&self, work: impl FnOnce() -> T) -> T {
@@ -192,8 +193,7 @@ impl Disk {
         key: &KeyBytes,
     ) -> Result<Option<Bytes>> {
         let value = snapshot.get(self.keyspace(table), self.full_key(table, shard, key.as_slice()));
-        // A slice keeps its block alive; a copy of one row is cheaper than a pinned block.
-        value.map(|value| value.map(|value| Bytes::copy_from_slice(&value))).map_err(reading)
+        value.map(|value| value.map(Bytes::from_owner)).map_err(reading)
     }
 
     fn scan(
@@ -215,7 +215,7 @@ impl Disk {
         let rows = snapshot.range(self.keyspace(table), first..last);
         let row = |guard: fjall::Guard| {
             let (key, value) = guard.into_inner().map_err(reading)?;
-            Ok((KeyBytes(key[disk::PREFIX_BYTES..].to_vec()), Bytes::copy_from_slice(&value)))
+            Ok((KeyBytes(key[disk::PREFIX_BYTES..].to_vec()), Bytes::from_owner(value)))
         };
         if range.reverse {
             rows.rev().take(range.limit).map(row).collect()
