@@ -184,7 +184,7 @@ async fn read(store: &Store, bare: &Arc<Bare>, time: Duration) -> anyhow::Result
             let (store, seller) = (store.clone(), seller.clone());
             async move {
                 let offer = rand::rng().random_range(0..READ_OFFERS) as i64;
-                let found = store.snapshot(shard).await?.get(&CONTENT, (&seller, offer)).await?;
+                let found = store.get(&CONTENT, shard, (&seller, offer)).await?;
                 anyhow::ensure!(found.is_some(), "offer {offer} is gone");
                 Ok(())
             }

@@ -23,6 +23,11 @@ pub trait Engine: Send + Sync {
     /// A consistent view of the shard's durable state; never blocks a writer, bounded in time on PostgreSQL.
     async fn snapshot(&self, shard: Shard) -> Result<Box<dyn Reader>>;
 
+    /// The durable values of a shard's rows, all in one question, which needs no snapshot.
+    async fn get_many(&self, shard: Shard, table: TableId, keys: &[KeyBytes]) -> Result<Vec<Option<Bytes>>> {
+        self.snapshot(shard).await?.get_many(table, keys).await
+    }
+
     /// The first rows of the range in each of the shards, by shard and key. Durable rows only, but not one moment for
     /// all shards: a hint that a transaction checks again.
     async fn scan_shards(

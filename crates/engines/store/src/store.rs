@@ -103,6 +103,18 @@ impl Store {
         Ok(Snapshot::new(self.schema.clone(), self.engine.snapshot(shard).await?))
     }
 
+    /// The durable row of this key, if there is one. One question needs no snapshot; several that must agree do.
+    pub async fn get<K: Decode, V: Value, Q: Encode>(
+        &self,
+        table: &Table<K, V>,
+        shard: Shard,
+        key: Q,
+    ) -> Result<Option<V>> {
+        let (id, key) = (self.schema.id(table.system(), table.name())?, encode_key(table, &key)?);
+        let mut found = self.engine.get_many(shard, id, std::slice::from_ref(&key)).await?;
+        found.pop().flatten().map(|bytes| decode_value(&bytes)).transpose()
+    }
+
     /// The first rows of the range in each of the shards (the range's limit is per shard): due work over many shards in
     /// one question. A hint that a transaction checks again.
     pub async fn scan_shards<K: Decode, V: Value>(

@@ -92,8 +92,7 @@ pub async fn revoke(store: &Store, clock: &Clock, access: &Access, id: &str) -> 
 
 /// Whether a token was ever made, so that calls need one.
 pub(super) async fn any_made(store: &Store) -> Result<bool> {
-    let snapshot = store.snapshot(Shard::of(TOKENS_MADE)).await?;
-    Ok(snapshot.get(&STATE, (TOKENS_MADE,)).await?.unwrap_or(false))
+    Ok(store.get(&STATE, Shard::of(TOKENS_MADE), (TOKENS_MADE,)).await?.unwrap_or(false))
 }
 
 fn check(new: &NewToken) -> Result<()> {

@@ -18,7 +18,9 @@ pub(super) async fn round_trip(store: &Store) -> Outcome {
     ensure!(before.is_none(), "a row that nobody wrote was {before:?}");
     let found = store.snapshot(shard(1)).await?.get(&MIXED, key).await?;
     ensure!(found.as_deref() == Some("one"), "after writing `one` the snapshot had {found:?}");
-    let elsewhere = store.snapshot(shard(2)).await?.get(&MIXED, key).await?;
+    let found = store.get(&MIXED, shard(1), key).await?;
+    ensure!(found.as_deref() == Some("one"), "after writing `one` a single question had {found:?}");
+    let elsewhere = store.get(&MIXED, shard(2), key).await?;
     ensure!(elsewhere.is_none(), "the row of shard 1 was seen in shard 2");
     let rows = store.snapshot(shard(1)).await?.scan(&MIXED, Range::all(9)).await?;
     let owned = ("слово".to_owned(), -7, 7, b"\0\xff".to_vec(), Timestamp(1));

@@ -141,6 +141,17 @@ impl Engine for Postgres {
         Ok(found.into_iter().map(|(place, row)| (shards[place], row)).collect())
     }
 
+    async fn get_many(&self, shard: Shard, table: TableId, keys: &[KeyBytes]) -> Result<Vec<Option<Bytes>>> {
+        if keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let server = self.server(shard);
+        let call = read::get_many(&server.schema, shard, table, keys)?;
+        let (mut lease, rows) = server.pool.start(None, &call).await?;
+        lease.give_back();
+        read::found(&rows, keys.len())
+    }
+
     async fn put_alone(&self, shard: Shard, table: TableId, key: KeyBytes, value: Bytes) -> Result<()> {
         let server = self.server(shard);
         let call = session::put(&server.schema, shard, table, &[key], vec![value])?;
