@@ -117,3 +117,14 @@ where
     let at = |share: f64| times.get((times.len() as f64 * share) as usize).copied().unwrap_or_default();
     Ok(Rate { per_second: times.len() as f64 / seconds, p50_us: at(0.5), p99_us: at(0.99) })
 }
+
+/// Measures ours and the reference by turns, so that what goes on in the background meets both.
+pub async fn by_turns(
+    ours: impl AsyncFn() -> anyhow::Result<Rate>,
+    reference: impl AsyncFn() -> anyhow::Result<Rate>,
+) -> anyhow::Result<(Rate, Rate)> {
+    let first = (ours().await?, reference().await?);
+    let second = (ours().await?, reference().await?);
+    let mean = |a: Rate, b: Rate| Rate { per_second: f64::midpoint(a.per_second, b.per_second), ..b };
+    Ok((mean(first.0, second.0), mean(first.1, second.1)))
+}

@@ -178,22 +178,23 @@ async fn fill(store: &Store, bare: &Bare) -> anyhow::Result<()> {
 async fn read(store: &Store, bare: &Arc<Bare>, time: Duration) -> anyhow::Result<Figure> {
     let seller = seller_name(READ_SELLER);
     let shard = Shard::of(&seller);
-    let ours = bench::rate(TASKS, time, {
+    let ours = async || {
         let (store, seller) = (store.clone(), seller.clone());
-        move |_| {
+        bench::rate(TASKS, time / 2, move |_| {
             let (store, seller) = (store.clone(), seller.clone());
             async move {
                 let offer = rand::rng().random_range(0..READ_OFFERS) as i64;
                 let found = store.get(&CONTENT, shard, (&seller, offer)).await?;
                 anyhow::ensure!(found.is_some(), "offer {offer} is gone");
+                tokio::task::consume_budget().await;
                 Ok(())
             }
-        }
-    })
-    .await?;
-    let reference = bench::rate(TASKS, time, {
-        let bare = bare.clone();
-        move |_| {
+        })
+        .await
+    };
+    let reference = async || {
+        let (bare, seller) = (bare.clone(), seller.clone());
+        bench::rate(TASKS, time / 2, move |_| {
             let (bare, seller) = (bare.clone(), seller.clone());
             async move {
                 let offer = rand::rng().random_range(0..READ_OFFERS) as i64;
@@ -201,9 +202,10 @@ async fn read(store: &Store, bare: &Arc<Bare>, time: Duration) -> anyhow::Result
                 tokio::task::consume_budget().await;
                 Ok(())
             }
-        }
-    })
-    .await?;
+        })
+        .await
+    };
+    let (ours, reference) = bench::by_turns(ours, reference).await?;
     let figure = Figure::new("read one offer", "reads/s", ours.per_second, "≥ 0.7");
     Ok(figure.beside(reference.per_second).with_times(&ours))
 }
@@ -211,23 +213,24 @@ async fn read(store: &Store, bare: &Arc<Bare>, time: Duration) -> anyhow::Result
 async fn scan(store: &Store, bare: &Arc<Bare>, time: Duration) -> anyhow::Result<Figure> {
     let seller = seller_name(READ_SELLER);
     let shard = Shard::of(&seller);
-    let ours = bench::rate(TASKS, time, {
+    let ours = async || {
         let (store, seller) = (store.clone(), seller.clone());
-        move |_| {
+        bench::rate(TASKS, time / 2, move |_| {
             let (store, seller) = (store.clone(), seller.clone());
             async move {
                 let from = rand::rng().random_range(0..READ_OFFERS - 50) as i64;
                 let range = Range::prefix((&seller,), 50)?.from((&seller, from))?;
                 let found = store.snapshot(shard).await?.scan(&CONTENT, range).await?;
                 anyhow::ensure!(found.len() == 50, "{} rows", found.len());
+                tokio::task::consume_budget().await;
                 Ok(())
             }
-        }
-    })
-    .await?;
-    let reference = bench::rate(TASKS, time, {
-        let bare = bare.clone();
-        move |_| {
+        })
+        .await
+    };
+    let reference = async || {
+        let (bare, seller) = (bare.clone(), seller.clone());
+        bench::rate(TASKS, time / 2, move |_| {
             let (bare, seller) = (bare.clone(), seller.clone());
             async move {
                 let from = rand::rng().random_range(0..READ_OFFERS - 50) as i64;
@@ -235,9 +238,10 @@ async fn scan(store: &Store, bare: &Arc<Bare>, time: Duration) -> anyhow::Result
                 tokio::task::consume_budget().await;
                 Ok(())
             }
-        }
-    })
-    .await?;
+        })
+        .await
+    };
+    let (ours, reference) = bench::by_turns(ours, reference).await?;
     let figure = Figure::new("scan a page of 50 offers", "pages/s", ours.per_second, "≥ 0.7");
     Ok(figure.beside(reference.per_second).with_times(&ours))
 }
