@@ -13,7 +13,6 @@ mod data;
 mod demo;
 mod grpc;
 mod http;
-mod problem;
 mod roles;
 mod server;
 mod telemetry;

@@ -4,16 +4,17 @@ use super::manifest::{Dependency, Manifest};
 use super::mask::mask;
 use super::{Problem, Source};
 
-/// Calls go downward only: server → face → flow → knowledge, engines → base. A layer is a folder under `crates/`;
+/// Calls go downward only: server → face → flow → web, knowledge, engines → base. A layer is a folder under `crates/`;
 /// a crate may depend on any crate of the layers listed for its own.
 const LAYERS: &[(&str, &[&str])] = &[
     ("base", &["base"]),
     ("engines", &["base"]),
     ("knowledge", &["base"]),
-    ("flow", &["base", "engines", "knowledge"]),
-    ("face", &["base", "engines", "knowledge", "flow"]),
-    ("server", &["base", "engines", "knowledge", "flow", "face"]),
-    ("e2e", &["base", "engines", "knowledge", "flow", "face", "server", "e2e"]),
+    ("web", &["base", "engines"]),
+    ("flow", &["base", "engines", "knowledge", "web"]),
+    ("face", &["base", "engines", "knowledge", "web", "flow"]),
+    ("server", &["base", "engines", "knowledge", "web", "flow", "face"]),
+    ("e2e", &["base", "engines", "knowledge", "web", "flow", "face", "server", "e2e"]),
     ("xtask", &[]),
 ];
 
@@ -34,7 +35,7 @@ const PACKAGES: &[(&[&str], &[&str])] = &[
     (&["fjall", "tokio-postgres", "deadpool-postgres", "rdkafka", "object_store"], &["engines", "e2e"]),
     (
         &["axum", "axum-extra", "tonic", "tonic-prost", "tonic-health", "tonic-reflection"],
-        &["flow", "face", "server", "e2e"],
+        &["web", "flow", "face", "server", "e2e"],
     ),
 ];
 

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 
 use super::{Access, origin};
 use crate::app::App;
-use crate::problem::{Code, Problem, Result};
+use web::{Code, Problem, Result};
 
 /// One listening port, seen from the calls that come through it.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use axum::http::request::Parts;
 use axum::http::{Method, header};
 
-use crate::problem::{Code, Problem, Result};
+use web::{Code, Problem, Result};
 
 /// Refuses a call that did not name this very listener or that comes from a foreign page.
 pub(super) fn check(parts: &Parts, listener: SocketAddr) -> Result<()> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::problem::{Code, Problem, Result};
+use web::{Code, Problem, Result};
 
 const MAX_BUCKETS: usize = 50_000;
 

@@ -5,7 +5,7 @@ use store::{Range, Read as _, Shard, Store};
 use super::audit::{Audited, note};
 use super::tables::{STATE, TOKENS, TOKENS_MADE, TokenRow};
 use super::{Access, Scope};
-use crate::problem::{Problem, Result};
+use web::{Problem, Result};
 
 const MAX_NAME_BYTES: usize = 200;
 const MAX_SCOPES: usize = 100;

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::tables::{TOKENS, TokenRow};
 use super::{Access, Scope, tokens};
-use crate::problem::{Code, Problem, Result};
+use web::{Code, Problem, Result};
 
 /// A row is read again when it is this old, by one caller while the others go on with the old one…
 const FRESH: Duration = Duration::from_secs(2);

@@ -16,8 +16,8 @@ use crate::access::{Access, Door, LocalKey};
 use crate::app::{App, Part};
 use crate::config::Config;
 use crate::data::{self, Running};
-use crate::problem::ProblemBody;
 use crate::{http, telemetry};
+use web::ProblemBody;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_ANSWER_BYTES: usize = 256 << 20;

@@ -3,7 +3,8 @@ use clap::Subcommand;
 
 use super::backend::Backend;
 use super::{Common, print_columns, print_json};
-use crate::http::{MemberItem, Page};
+use crate::http::MemberItem;
+use web::Page;
 
 /// Look at the processes that share the work
 #[derive(Subcommand)]

@@ -4,7 +4,8 @@ use clap::Subcommand;
 use super::backend::{Backend, segment};
 use super::exit::{self, Failure};
 use super::{Common, print, print_columns, print_json};
-use crate::http::{Page, Row, TableInfo};
+use crate::http::{Row, TableInfo};
+use web::Page;
 
 /// Look into the tables of the store
 #[derive(Subcommand)]

@@ -4,7 +4,8 @@ use clap::Subcommand;
 use super::backend::Backend;
 use super::{Common, print, print_columns, print_json};
 use crate::access::{NewToken, TokenInfo};
-use crate::http::{CreatedToken, Page};
+use crate::http::CreatedToken;
+use web::Page;
 
 /// Make, list and revoke access tokens
 #[derive(Subcommand)]

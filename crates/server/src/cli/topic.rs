@@ -7,8 +7,9 @@ use serde_json::Value;
 use super::backend::{Backend, segment};
 use super::{Common, print, print_columns, print_json};
 use crate::http::{
-    Encoding, GroupItem, NewRecord, Page, Publish, Published, RecordItem, Rewind, RewindTo, TopicItem,
+    Encoding, GroupItem, NewRecord, Publish, Published, RecordItem, Rewind, RewindTo, TopicItem,
 };
+use web::Page;
 
 const FOLLOW_EVERY: Duration = Duration::from_millis(500);
 

@@ -8,10 +8,10 @@ use utoipa_axum::routes;
 
 use super::goods::{SELLERS, decimal};
 use super::tables::{COUNTS, GOODS, GoodRow};
-use crate::access::Access;
 use crate::app::App;
-use crate::http::Page;
-use crate::problem::{Problem, Result};
+use web::Access;
+use web::Page;
+use web::{Problem, Result};
 
 const MAX_GOODS: usize = 1_000;
 

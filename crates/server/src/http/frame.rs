@@ -18,7 +18,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use super::listen::Peer;
 use super::request_id::{HEADER, RequestId};
 use crate::app::App;
-use crate::problem::{Code, Language, Problem};
+use web::{Code, Language, Problem};
 
 /// More of a plain error text than this is of no use to anybody.
 const MAX_PLAIN_ERROR_BYTES: usize = 4_096;

@@ -9,9 +9,9 @@ use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::Access;
 use crate::app::App;
-use crate::problem::{Code, FieldError, Problem, ProblemBody, Result};
+use web::Access;
+use web::{Code, FieldError, Problem, ProblemBody, Result};
 
 /// A part that does not answer by then is not ready.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -6,7 +6,6 @@ mod health;
 mod index;
 mod listen;
 mod openapi;
-mod paging;
 mod request_id;
 mod topics;
 
@@ -24,7 +23,7 @@ use utoipa_axum::router::OpenApiRouter;
 pub use admin::{BackupItem, BackupState, Backups, CreatedToken, MemberItem, NewBackup, Row, TableInfo};
 pub use frame::frame;
 pub use listen::{bind, serve};
-pub use paging::Page;
+
 pub use topics::{
     Encoding, GroupItem, NewRecord, Publish, Published, RecordItem, Rewind, RewindTo, TopicItem,
 };
@@ -33,8 +32,8 @@ use crate::access::{Door, guard_http};
 use crate::app::App;
 use crate::config::Config;
 use crate::demo;
-use crate::problem::{Code, Problem, ProblemBody};
 use crate::roles::Role;
+use web::{Code, Problem, ProblemBody};
 
 #[derive(utoipa::OpenApi)]
 #[openapi(

@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 
 use crate::access::{Access, Audited, audited};
 use crate::app::App;
-use crate::problem::{Code, Problem, Result};
+use web::{Code, Problem, Result};
 
 pub fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(show, begin))

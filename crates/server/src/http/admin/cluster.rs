@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::Access;
 use crate::app::App;
-use crate::http::paging::Page;
-use crate::problem::{Code, Problem, Result};
+use web::Access;
+use web::Page;
+use web::{Code, Problem, Result};
 
 pub fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(show))

@@ -11,11 +11,11 @@ use store::{ColumnType, KeyBytes, Part, Range, Shard, Store, TableId, TableSpec}
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::Access;
 use crate::app::App;
 use crate::config::closest;
-use crate::http::paging::{Page, limit};
-use crate::problem::{Problem, Result};
+use web::Access;
+use web::{Page, limit};
+use web::{Problem, Result};
 
 const USUAL_ROWS: usize = 100;
 const MOST_ROWS: usize = 10_000;

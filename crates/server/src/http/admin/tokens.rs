@@ -7,8 +7,8 @@ use utoipa_axum::routes;
 
 use crate::access::{self, Access, AuditEntry, NewToken, TokenInfo};
 use crate::app::App;
-use crate::http::paging::{Page, limit};
-use crate::problem::Result;
+use web::Result;
+use web::{Page, limit};
 
 const USUAL_ACTS: usize = 100;
 const MOST_ACTS: usize = 1_000;

@@ -12,8 +12,8 @@ use utoipa_axum::routes;
 use super::RecordItem;
 use crate::access::{Access, Audited, audited};
 use crate::app::App;
-use crate::http::paging::{Page, limit};
-use crate::problem::{Problem, Result};
+use web::{Page, limit};
+use web::{Problem, Result};
 
 const USUAL_LETTERS: usize = 100;
 const MOST_LETTERS: usize = 1_000;

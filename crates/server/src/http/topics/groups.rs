@@ -7,8 +7,8 @@ use utoipa_axum::routes;
 
 use crate::access::{Access, Audited, audited};
 use crate::app::App;
-use crate::http::paging::Page;
-use crate::problem::Result;
+use web::Page;
+use web::Result;
 
 pub fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(rewind))

@@ -12,10 +12,10 @@ use topics::TopicInfo;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::paging::Page;
-use crate::access::Access;
 use crate::app::App;
-use crate::problem::Result;
+use web::Access;
+use web::Page;
+use web::Result;
 
 pub use groups::{GroupItem, Rewind, RewindTo};
 pub use records::{Publish, Published};

@@ -7,10 +7,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{Encoding, NewRecord, RecordItem};
-use crate::access::Access;
 use crate::app::App;
-use crate::http::paging::{Page, limit};
-use crate::problem::{Problem, Result};
+use web::Access;
+use web::{Page, limit};
+use web::{Problem, Result};
 
 const USUAL_RECORDS: usize = 100;
 const MOST_RECORDS: usize = 1_000;

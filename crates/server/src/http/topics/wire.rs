@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use topics::{Message, Record};
 
-use crate::problem::{Problem, Result};
+use web::{Problem, Result};
 
 /// How a payload is written: as JSON itself, as text, or in base64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]

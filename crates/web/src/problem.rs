@@ -16,9 +16,12 @@ pub enum Code {
     NotFound,
     MethodNotAllowed,
     Conflict,
+    Gone,
+    PreconditionFailed,
     TooLarge,
     UnsupportedMediaType,
     Invalid,
+    PreconditionRequired,
     TooManyRequests,
     Internal,
     Unavailable,
@@ -51,7 +54,7 @@ const fn row(
 
 /// In the order of [`Code`].
 #[rustfmt::skip]
-const ROWS: [Row; 15] = {
+const ROWS: [Row; 18] = {
     use tonic::Code as Grpc;
     [
         row(Code::BadRequest, 400, "bad_request", "The request cannot be read", "Запрос не читается", Grpc::InvalidArgument),
@@ -60,9 +63,12 @@ const ROWS: [Row; 15] = {
         row(Code::NotFound, 404, "not_found", "There is no such thing", "Такого нет", Grpc::NotFound),
         row(Code::MethodNotAllowed, 405, "method_not_allowed", "This address does not take that method", "Этот адрес не принимает такой метод", Grpc::Unimplemented),
         row(Code::Conflict, 409, "conflict", "It is in another state", "Состояние другое", Grpc::Aborted),
+        row(Code::Gone, 410, "gone", "It is no longer there", "Этого больше нет", Grpc::NotFound),
+        row(Code::PreconditionFailed, 412, "precondition_failed", "It has changed since you read it", "С момента чтения это изменилось", Grpc::FailedPrecondition),
         row(Code::TooLarge, 413, "too_large", "The body is too large", "Тело запроса слишком велико", Grpc::ResourceExhausted),
         row(Code::UnsupportedMediaType, 415, "unsupported_media_type", "The body has another type than expected", "Тип тела запроса не тот", Grpc::InvalidArgument),
         row(Code::Invalid, 422, "invalid", "Some value is not valid", "Недопустимое значение", Grpc::InvalidArgument),
+        row(Code::PreconditionRequired, 428, "precondition_required", "Say which version you change: If-Match", "Укажите изменяемую версию: If-Match", Grpc::FailedPrecondition),
         row(Code::TooManyRequests, 429, "too_many_requests", "Too many requests", "Слишком много запросов", Grpc::ResourceExhausted),
         row(Code::Internal, 500, "internal", "The server made a mistake", "Ошибка сервера", Grpc::Internal),
         row(Code::Unavailable, 503, "unavailable", "Not available now; try again", "Сейчас недоступно, повторите позже", Grpc::Unavailable),
@@ -105,6 +111,8 @@ pub struct FieldError {
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub code: Code,
+    /// A narrower name than the code's, such as `managed_by_feed` among the conflicts.
+    pub name: Option<&'static str>,
     pub detail: String,
     pub errors: Vec<FieldError>,
     pub retry_after: Option<Duration>,
@@ -128,7 +136,22 @@ pub type Result<T, E = Problem> = std::result::Result<T, E>;
 
 impl Problem {
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), errors: Vec::new(), retry_after: None }
+        Self { code, name: None, detail: detail.into(), errors: Vec::new(), retry_after: None }
+    }
+
+    /// A problem that clients can tell from others of its code.
+    pub fn named(code: Code, name: &'static str, detail: impl Into<String>) -> Self {
+        Self { name: Some(name), ..Self::new(code, detail) }
+    }
+
+    /// Several fields of the request are wrong.
+    pub fn fields(errors: Vec<FieldError>) -> Self {
+        let detail = match errors.as_slice() {
+            [] => "some value is not valid".to_owned(),
+            [first] => format!("{}: {}", first.field, first.message),
+            [first, rest @ ..] => format!("{}: {} (and {} more)", first.field, first.message, rest.len()),
+        };
+        Self { errors, ..Self::new(Code::Invalid, detail) }
     }
 
     pub fn not_found(detail: impl Into<String>) -> Self {
@@ -146,7 +169,7 @@ impl Problem {
         let Row { status, name, english, russian, .. } = *self.code.row();
         let title = if language == Language::Russian { russian } else { english };
         ProblemBody {
-            kind: format!("urn:dvor:problem:{name}"),
+            kind: format!("urn:dvor:problem:{}", self.name.unwrap_or(name)),
             title: title.to_owned(),
             status,
             detail: self.detail.clone(),
@@ -182,7 +205,7 @@ impl IntoResponse for Problem {
 impl From<Problem> for tonic::Status {
     fn from(problem: Problem) -> Self {
         let mut status = Self::new(problem.code.row().grpc, problem.detail);
-        if let Ok(name) = problem.code.name().parse() {
+        if let Ok(name) = problem.name.unwrap_or(problem.code.name()).parse() {
             status.metadata_mut().insert("problem", name);
         }
         status

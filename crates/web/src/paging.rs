@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::problem::{Problem, Result};
+use crate::{Problem, Result};
 
 /// A part of a list.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]

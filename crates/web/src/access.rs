@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use crate::problem::{Code, Problem, Result};
+use crate::{Code, Problem, Result};
 
 /// What a token allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,6 @@ impl Access {
         }
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "the stages' gRPC service will ask"))]
     pub fn require_stage(&self, stage: &str) -> Result<()> {
         let own = |scope: &Scope| {
             matches!(scope, Scope::Admin | Scope::Service) || *scope == Scope::Stage(stage.to_owned())
