@@ -1,0 +1,3 @@
+//! The catalog as its users see it.
+
+mod shipped;
