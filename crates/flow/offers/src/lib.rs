@@ -33,6 +33,7 @@ pub mod write;
 
 use std::sync::Arc;
 
+use catalog::Catalog;
 use kit::Clock;
 use store::Store;
 
@@ -61,4 +62,5 @@ pub struct Offers {
     pub store: Store,
     pub clock: Clock,
     pub settings: Arc<Settings>,
+    pub catalog: Arc<Catalog>,
 }
