@@ -26,6 +26,7 @@ pub mod diff;
 pub mod error;
 pub mod id;
 pub mod moderation;
+pub mod photos;
 pub mod presets;
 pub mod read;
 pub mod tables;
