@@ -1,0 +1,5 @@
+//! The offers as a whole, on real stores.
+#![allow(clippy::unwrap_used)]
+
+mod model_based;
+mod support;
