@@ -2,6 +2,7 @@
 
 mod backup;
 mod cluster;
+mod constant;
 mod tables;
 mod tokens;
 
@@ -19,5 +20,6 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(tokens::routes())
         .merge(tables::routes())
         .merge(cluster::routes())
+        .merge(constant::routes())
         .merge(backup::routes())
 }
