@@ -6,7 +6,7 @@ use crate::config::{Config, Target, refuse_segment};
 use crate::error::Error;
 
 /// Longest key: what the store takes for a row's key, less the rest of it.
-pub const MOST_KEY_BYTES: usize = 1_024;
+pub(crate) const MOST_KEY_BYTES: usize = 1_024;
 
 /// What a path names.
 #[derive(Clone)]

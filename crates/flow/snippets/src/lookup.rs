@@ -18,12 +18,12 @@ const KEYS_AT_ONCE: usize = 16;
 
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Question {
-    pub names: Vec<String>,
-    pub keys: Vec<String>,
+pub(crate) struct Question {
+    pub(crate) names: Vec<String>,
+    pub(crate) keys: Vec<String>,
     /// None: documents without a language, as an empty text in the list.
     #[serde(default)]
-    pub langs: Vec<String>,
+    pub(crate) langs: Vec<String>,
 }
 
 /// A document that was found.

@@ -20,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(30);
 const AT_ONCE: usize = 100;
 
 /// Tries what is due until the shutdown is called.
-pub async fn run(snippets: Snippets, shutdown: Shutdown) {
+pub(crate) async fn run(snippets: Snippets, shutdown: Shutdown) {
     let wakes = snippets.store().wakes().listen(CHANNEL);
     while !shutdown.is_called() {
         let next = match round(&snippets).await {

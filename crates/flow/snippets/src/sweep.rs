@@ -30,7 +30,7 @@ impl Default for Cursors {
 }
 
 /// Sweeps until the shutdown is called.
-pub async fn run(snippets: Snippets, shutdown: Shutdown) {
+pub(crate) async fn run(snippets: Snippets, shutdown: Shutdown) {
     let mut cursors = Cursors::default();
     let mut rounds = 0_u64;
     loop {

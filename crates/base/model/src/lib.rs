@@ -1,0 +1,23 @@
+//! What the domain knows of its data: pure functions and small types over the messages of `wire`.
+//!
+//! - [`OfferId`]: fifty bits, of which ten are the shard, printed as digits that a person can read over the phone.
+//! - [`status`]: the states of an offer and the moves between them, in one place.
+//! - [`money`]: minor units and their decimal texts.
+//! - [`names`]: which texts may name a seller or a namespace.
+//! - [`message`]: every code that a seller can be told, in English and Russian. Issues are stored and sent as a code with
+//!   parameters, and become sentences only when somebody reads them, in the language of the reader.
+//!
+//! No I/O, no clock, no randomness: those who call bring them.
+
+pub mod message;
+pub mod money;
+pub mod names;
+pub mod offer_id;
+pub mod status;
+
+pub use message::Language;
+pub use offer_id::{BadOfferId, OfferId};
+pub use wire::model::{
+    Attribute, Condition, Contacts, Content, Dimensions, Issue, IssueType, Level, Location, Money, Offer,
+    Origin, Photo, PhotoSize, PhotoState, Status, Value,
+};

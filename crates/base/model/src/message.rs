@@ -1,0 +1,132 @@
+//! Every code that a seller can be told, in English and Russian.
+
+use wire::model::Issue;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    English,
+    Russian,
+}
+
+/// Code, English, Russian. `{field}`, `{value}` and the parameters `{0}`, `{1}` … are put in; a sentence of both
+/// languages names what is wrong and, where it can, what would be right.
+#[rustfmt::skip]
+const MESSAGES: &[(&str, &str, &str)] = &[
+    // Offers as a whole.
+    ("required", "{field} is missing", "не заполнено поле {field}"),
+    ("too_long", "{field} has {0} characters, at most {1} are allowed", "в поле {field} {0} символов, допустимо не более {1}"),
+    ("too_many", "{field} has {0} values, at most {1} are allowed", "в поле {field} {0} значений, допустимо не более {1}"),
+    ("too_large", "the offer has {0} bytes, at most {1} are allowed", "размер предложения {0} байт, допустимо не более {1}"),
+    ("control_character", "{field} has control characters", "в поле {field} есть управляющие символы"),
+    ("not_a_number", "«{value}» in {field} is not a number", "«{value}» в поле {field} не является числом"),
+    ("out_of_range", "{value} in {field} is not between {0} and {1}", "значение {value} в поле {field} не входит в пределы от {0} до {1}"),
+    ("not_an_option", "«{value}» is not a value of {field}", "«{value}» не является допустимым значением поля {field}"),
+    ("not_a_flag", "«{value}» in {field} is neither yes nor no", "«{value}» в поле {field} — не «да» и не «нет»"),
+    ("wrong_type", "{field} must be {0}", "поле {field} должно иметь тип {0}"),
+    ("wrong_unit", "the unit «{value}» of {field} is not known; the unit is {0}", "единица измерения «{value}» поля {field} неизвестна; ожидается {0}"),
+    ("repeated", "{field} is given more than once", "поле {field} указано несколько раз"),
+    ("bad_url", "{field} is not an http or https address", "в поле {field} не адрес http или https"),
+    ("bad_email", "«{value}» is not an e-mail address", "«{value}» не адрес электронной почты"),
+    ("bad_phone", "«{value}» is not a phone number", "«{value}» не номер телефона"),
+    ("bad_currency", "«{value}» is not a currency", "«{value}» не код валюты"),
+    ("bad_amount", "«{value}» is not an amount of money", "«{value}» не денежная сумма"),
+    ("bad_coordinates", "the coordinates are not on the Earth", "таких координат нет на Земле"),
+    ("unknown_condition", "the condition «{value}» is not known", "состояние товара «{value}» неизвестно"),
+    ("unknown_field", "there is no field {field}", "поля {field} нет"),
+    // Category and attributes.
+    ("category_missing", "the category is missing", "не указана категория"),
+    ("category_unknown", "the category «{value}» is not known", "категория «{value}» неизвестна"),
+    ("category_unclear", "the category could not be recognised from «{value}»", "не удалось определить категорию по «{value}»"),
+    ("category_not_a_leaf", "the category «{value}» has subcategories; choose one of them", "в категории «{value}» есть подкатегории, выберите одну из них"),
+    ("category_replaced", "the category was replaced by «{0}»", "категория заменена на «{0}»"),
+    ("attribute_unknown", "the attribute «{value}» is not known in this category", "характеристика «{value}» в этой категории неизвестна"),
+    ("attribute_required", "the attribute «{0}» is required in this category", "в этой категории обязательна характеристика «{0}»"),
+    // Place.
+    ("geo_missing", "the place is missing", "не указано местоположение"),
+    ("geo_unknown", "the place could not be recognised from «{value}»", "не удалось определить местоположение по «{value}»"),
+    ("geo_ambiguous", "«{value}» can be several places: {0}", "«{value}» — неоднозначное местоположение: {0}"),
+    // The way of a load.
+    ("id_missing", "the offer has no id", "у предложения нет идентификатора"),
+    ("duplicate", "the id «{value}» is in the feed more than once; the first one counts", "идентификатор «{value}» встречается в фиде несколько раз; учитывается первый"),
+    ("banned", "the offer is banned: {0}", "предложение заблокировано: {0}"),
+    ("quota_offers", "the seller may have at most {0} offers", "у продавца может быть не более {0} предложений"),
+    // Photos.
+    ("photo_address_forbidden", "the photo's address is not a public one", "адрес фотографии не является публичным"),
+    ("photo_not_found", "the photo's server answered {0}", "сервер фотографии ответил {0}"),
+    ("photo_unreachable", "the photo's server could not be reached", "сервер фотографии недоступен"),
+    ("photo_timeout", "the photo did not arrive in time", "фотография не успела загрузиться"),
+    ("photo_too_large", "the photo has more than {0} bytes", "фотография больше {0} байт"),
+    ("photo_too_many_pixels", "the photo has {0} pixels, at most {1} are allowed", "в фотографии {0} пикселей, допустимо не более {1}"),
+    ("photo_too_small", "the photo is smaller than {0} × {0} pixels", "фотография меньше {0} × {0} пикселей"),
+    ("photo_not_an_image", "this is not a JPEG, PNG, WebP or GIF image", "это не изображение JPEG, PNG, WebP или GIF"),
+    ("photo_damaged", "the image is damaged: {0}", "изображение повреждено: {0}"),
+    ("photo_truncated", "the image arrived incomplete", "изображение получено не полностью"),
+];
+
+/// The codes that have words.
+pub fn codes() -> impl Iterator<Item = &'static str> {
+    MESSAGES.iter().map(|(code, ..)| *code)
+}
+
+/// The sentence for an issue. A code without words (of a newer version) is shown as it is.
+pub fn render(issue: &Issue, language: Language) -> String {
+    let Some((_, english, russian)) = MESSAGES.iter().find(|(code, ..)| *code == issue.code) else {
+        return format!("{}: {}", issue.field, issue.code);
+    };
+    let template = if language == Language::Russian { russian } else { english };
+    fill(template, issue)
+}
+
+/// What the code means, without the parameters of one case.
+fn fill(template: &str, issue: &Issue) -> String {
+    let mut text = String::with_capacity(template.len() + 32);
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('{') {
+        text.push_str(before);
+        let Some((name, after)) = after.split_once('}') else { break };
+        match name {
+            "field" => text.push_str(&issue.field),
+            "value" => text.push_str(&issue.value),
+            number => {
+                let parameter = number.parse().ok().and_then(|place: usize| issue.parameters.get(place));
+                text.push_str(parameter.map_or("?", String::as_str));
+            }
+        }
+        rest = after;
+    }
+    text.push_str(rest);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_code_stands_once_and_asks_for_the_same_in_both_languages() {
+        let holes = |text: &str| -> BTreeSet<String> {
+            text.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0.to_owned())).collect()
+        };
+        let mut seen = BTreeSet::new();
+        for (code, english, russian) in MESSAGES {
+            assert!(seen.insert(code), "{code} stands twice");
+            assert_eq!(holes(english), holes(russian), "{code}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_put_in_and_never_read_again() {
+        let issue = Issue {
+            code: "out_of_range".into(),
+            field: "price".into(),
+            value: "{0}".into(),
+            parameters: vec!["1".into(), "5".into()],
+            ..Issue::default()
+        };
+        assert_eq!(render(&issue, Language::English), "{0} in price is not between 1 and 5");
+        let unknown = Issue { code: "strange".into(), field: "x".into(), ..Issue::default() };
+        assert_eq!(render(&unknown, Language::Russian), "x: strange");
+    }
+}
