@@ -2,6 +2,7 @@
 
 mod backup;
 mod cluster;
+mod snippets;
 mod tables;
 mod tokens;
 
@@ -11,6 +12,7 @@ use crate::app::App;
 
 pub use backup::{BackupItem, BackupState, Backups, NewBackup};
 pub use cluster::MemberItem;
+pub use snippets::{DropSnippet, Dropped};
 pub use tables::{Row, TableInfo};
 pub use tokens::CreatedToken;
 
@@ -20,4 +22,5 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(tables::routes())
         .merge(cluster::routes())
         .merge(backup::routes())
+        .merge(snippets::routes())
 }
