@@ -3,6 +3,7 @@
 mod backup;
 mod cluster;
 mod constant;
+mod snippets;
 mod tables;
 mod tokens;
 
@@ -12,6 +13,7 @@ use crate::app::App;
 
 pub use backup::{BackupItem, BackupState, Backups, NewBackup};
 pub use cluster::MemberItem;
+pub use snippets::{DropSnippet, Dropped};
 pub use tables::{Row, TableInfo};
 pub use tokens::CreatedToken;
 
@@ -22,4 +24,5 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(cluster::routes())
         .merge(constant::routes())
         .merge(backup::routes())
+        .merge(snippets::routes())
 }
