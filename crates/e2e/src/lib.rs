@@ -6,5 +6,7 @@
 
 pub mod bench;
 pub mod cluster_member;
+pub mod http;
 pub mod load;
+pub mod program;
 pub mod torture;

@@ -27,6 +27,7 @@ pub mod error;
 pub mod fsck;
 pub mod id;
 pub mod moderation;
+pub mod photos;
 pub mod presets;
 pub mod read;
 pub mod tables;

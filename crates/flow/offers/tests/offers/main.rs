@@ -1,5 +1,7 @@
-//! All tests of the crate that need more than one file of it, in one binary.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+//! The offers as a whole, on real stores.
+#![allow(clippy::unwrap_used)]
 
 mod fsck;
 mod kept;
+mod model_based;
+mod support;
