@@ -18,6 +18,7 @@
 //! Not here: reading feed files (`feeds`), fetching photos (`photos`), enriching (`stages`). They meet the offers in
 //! topics.
 
+pub mod autoload;
 pub mod cabinet;
 pub mod changes;
 pub mod config;
