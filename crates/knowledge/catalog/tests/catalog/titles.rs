@@ -1,14 +1,14 @@
 //! Titles as sellers write them, and the categories they speak of.
 
+use std::sync::LazyLock;
+
 use catalog::{Catalog, Recogniser};
 
-fn recogniser() -> Recogniser {
-    Catalog::shipped().recogniser()
-}
+static RECOGNISER: LazyLock<Recogniser> = LazyLock::new(|| Catalog::shipped().recogniser());
 
 #[test]
 fn titles_are_recognised() {
-    let recogniser = recogniser();
+    let recogniser = &*RECOGNISER;
     let mut wrong = Vec::new();
     for (title, expected) in [
         ("Смартфон Apple iPhone 15 Pro 256GB черный", "smartphones"),
@@ -64,7 +64,7 @@ fn titles_are_recognised() {
 
 #[test]
 fn the_sellers_path_decides_where_the_title_does_not() {
-    let recogniser = recogniser();
+    let recogniser = &*RECOGNISER;
     let category = |title: &str, path: &[&str]| {
         let found = recogniser.recognise(title, path);
         found.confident.then_some(found.category).flatten()
@@ -82,7 +82,7 @@ fn the_sellers_path_decides_where_the_title_does_not() {
 
 #[test]
 fn what_is_unclear_is_not_decided() {
-    let recogniser = recogniser();
+    let recogniser = &*RECOGNISER;
     for title in ["", "Qwzx 123", "!!!", "Samsung", "Для телефона"] {
         let found = recogniser.recognise(title, &[]);
         assert!(!found.confident, "{title}: {found:?}");
@@ -95,6 +95,6 @@ fn what_is_unclear_is_not_decided() {
 
 #[test]
 fn words_in_another_order_are_found_by_their_rarity() {
-    let found = recogniser().recognise("камера большая морозильная", &[]);
+    let found = RECOGNISER.recognise("камера большая морозильная", &[]);
     assert_eq!(found.category.as_deref(), Some("freezers"), "{found:?}");
 }
