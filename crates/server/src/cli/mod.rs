@@ -8,6 +8,7 @@ mod completions;
 mod config;
 mod demo;
 pub mod exit;
+mod feed;
 mod serve;
 mod store;
 mod table;
@@ -76,6 +77,8 @@ enum Command {
     #[command(subcommand)]
     Token(token::TokenCommand),
     #[command(subcommand)]
+    Feed(feed::FeedCommand),
+    #[command(subcommand)]
     Table(table::TableCommand),
     #[command(subcommand)]
     Topic(topic::TopicCommand),
@@ -121,6 +124,7 @@ impl Command {
             Self::Demo(demo) => demo.run(common).await,
             Self::Topic(topic) => topic.run(common).await,
             Self::Cluster(cluster) => cluster.run(common).await,
+            Self::Feed(feed) => feed.run(common),
             Self::Config(config) => config.run(common),
             Self::Token(token) => token.run(common).await,
             Self::Table(table) => table.run(common).await,
