@@ -10,6 +10,7 @@ mod demo;
 pub mod exit;
 mod feed;
 mod serve;
+mod snippets;
 mod store;
 mod table;
 mod token;
@@ -85,6 +86,8 @@ enum Command {
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
     #[command(subcommand)]
+    Snippets(snippets::SnippetsCommand),
+    #[command(subcommand)]
     Store(store::StoreCommand),
     Backup(backup::Backup),
     Restore(backup::Restore),
@@ -128,6 +131,7 @@ impl Command {
             Self::Config(config) => config.run(common),
             Self::Token(token) => token.run(common).await,
             Self::Table(table) => table.run(common).await,
+            Self::Snippets(snippets) => snippets.run(common).await,
             Self::Store(store) => store.run(common).await,
             Self::Backup(backup) => backup.run(common).await,
             Self::Restore(restore) => restore.run(common).await,

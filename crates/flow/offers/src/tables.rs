@@ -1,0 +1,81 @@
+//! The tables of the offers, all in the seller's shard (drafts: their owner's).
+
+use store::{Space, Table, TableSpec};
+use wire::feeds::FeedDecision;
+use wire::offers::{EventRow, FeedHead, FeedRow, OfferPart, Opinion, SweepRow};
+
+const SYSTEM: &str = "offers";
+
+/// Kinds of an offer's parts.
+pub const CONTENT: &str = "content";
+pub const MODERATION: &str = "moderation";
+pub const FEED_PROBLEMS: &str = "feed";
+
+/// (id, kind): content, moderation, billing, the states of stages: each written without touching the others.
+pub const OFFER: Table<(i64, String), OfferPart> = Table::new(SYSTEM, "offer", &["id", "kind"], Space::Large);
+/// (offer, version): what changed, but not the creation, which the offer itself tells.
+pub const EVENTS: Table<(i64, i64), EventRow> =
+    Table::new(SYSTEM, "events", &["offer_id", "version"], Space::Small);
+/// The lists of the cabinet; read backwards, the newest comes first.
+pub const PRESETS: Table<(String, u32, i64, i64), ()> = Table::new(
+    SYSTEM,
+    "user_offer_presets",
+    &["seller_id", "preset_id", "create_time", "offer_id"],
+    Space::Small,
+);
+pub const PRESETS_COUNT: Table<(String, u32), i64> =
+    Table::new(SYSTEM, "user_offer_presets_count", &["seller_id", "preset_id"], Space::Small);
+/// (seller, counter, currency or empty, stripe).
+pub const COUNTERS: Table<(String, String, String, u32), i64> = Table::new(
+    SYSTEM,
+    "user_total_counters",
+    &["seller_id", "counter_id", "currency", "seq_no"],
+    Space::Small,
+);
+/// (moment, offer): what expires or leaves for the archive then.
+pub const DUE: Table<(i64, i64), ()> = Table::new(SYSTEM, "due", &["due_at", "offer_id"], Space::Queue);
+/// Opinions on offers that are not known yet.
+pub const EARLY_OPINIONS: Table<(i64,), Opinion> =
+    Table::new(SYSTEM, "early_opinions", &["offer_id"], Space::Small);
+
+/// What a feed brought, by the seller's own id.
+pub const FEED: Table<(String, String, String), FeedRow> =
+    Table::new(SYSTEM, "feed", &["seller_id", "namespace", "external_id"], Space::Small);
+/// The same in file order; ordinals are never given twice.
+pub const FEED_ORDINALS: Table<(String, String, i64), String> =
+    Table::new(SYSTEM, "feed_ordinals", &["seller_id", "namespace", "ordinal"], Space::Small);
+/// (…, task, chunk of 4,096 ordinals): a bit for each that the load had.
+pub const FEED_SEEN: Table<(String, String, i64, i64), Vec<u8>> =
+    Table::new(SYSTEM, "feed_seen", &["seller_id", "namespace", "task_id", "chunk"], Space::Small);
+pub const FEED_BATCHES: Table<(String, String, i64, i64), ()> =
+    Table::new(SYSTEM, "feed_batches", &["seller_id", "namespace", "task_id", "batch"], Space::Small);
+pub const FEED_HEAD: Table<(String, String), FeedHead> =
+    Table::new(SYSTEM, "feed_head", &["seller_id", "namespace"], Space::Small);
+pub const FEED_SWEEPS: Table<(String, String, i64), SweepRow> =
+    Table::new(SYSTEM, "feed_sweeps", &["seller_id", "namespace", "task_id"], Space::Queue);
+/// A person's word on a held load that has not come to its hold yet.
+pub const FEED_DECISIONS: Table<(String, String, i64), FeedDecision> =
+    Table::new(SYSTEM, "feed_decisions", &["seller_id", "namespace", "task_id"], Space::Small);
+
+/// Where the walks over a shard stand, by the walk's name.
+pub const WALKS: Table<(String,), Vec<u8>> = Table::new(SYSTEM, "walks", &["walk"], Space::Small);
+
+pub fn tables() -> Vec<TableSpec> {
+    vec![
+        OFFER.spec(),
+        EVENTS.spec(),
+        PRESETS.spec(),
+        PRESETS_COUNT.spec(),
+        COUNTERS.spec(),
+        DUE.spec(),
+        EARLY_OPINIONS.spec(),
+        FEED.spec(),
+        FEED_ORDINALS.spec(),
+        FEED_SEEN.spec(),
+        FEED_BATCHES.spec(),
+        FEED_HEAD.spec(),
+        FEED_SWEEPS.spec(),
+        FEED_DECISIONS.spec(),
+        WALKS.spec(),
+    ]
+}
