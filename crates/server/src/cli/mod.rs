@@ -10,6 +10,7 @@ mod config;
 mod demo;
 pub mod exit;
 mod geo;
+mod feed;
 mod serve;
 mod snippets;
 mod store;
@@ -79,6 +80,8 @@ enum Command {
     #[command(subcommand)]
     Token(token::TokenCommand),
     #[command(subcommand)]
+    Feed(feed::FeedCommand),
+    #[command(subcommand)]
     Table(table::TableCommand),
     #[command(subcommand)]
     Topic(topic::TopicCommand),
@@ -130,6 +133,7 @@ impl Command {
             Self::Demo(demo) => demo.run(common).await,
             Self::Topic(topic) => topic.run(common).await,
             Self::Cluster(cluster) => cluster.run(common).await,
+            Self::Feed(feed) => feed.run(common),
             Self::Config(config) => config.run(common),
             Self::Token(token) => token.run(common).await,
             Self::Table(table) => table.run(common).await,
