@@ -6,6 +6,7 @@
 //! Presets and counts therefore cannot drift by a forgotten caller: there is no other way to write an offer.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use kit::Timestamp;
 use model::{Offer, OfferId, PhotoState, Status};
@@ -119,6 +120,15 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
+    /// Lets the offer's due row come again after a while; nothing else of it changes.
+    pub fn postpone(&mut self, tx: &mut Tx, offer: &Offer, by: Duration) -> Result<()> {
+        let due_at = self.now.plus(by).0;
+        let after = Offer { due_at, ..offer.clone() };
+        keep_due(tx, Some(offer), &after)?;
+        tx.put(&OFFER, (after.id, CONTENT), &OfferPart { kind: Some(Kind::Content(after)) })?;
+        Ok(())
+    }
+
     /// Writes what the saves add up to, in as few rows as there can be.
     pub async fn finish(self, tx: &mut Tx) -> Result<()> {
         let changed: Vec<_> = self.counts.into_iter().filter(|(_, delta)| *delta != 0).collect();
@@ -135,7 +145,7 @@ impl<'a> Changes<'a> {
     }
 
     /// When the offer expires or leaves for the archive.
-    fn due_at(&self, offer: &Offer) -> i64 {
+    pub(crate) fn due_at(&self, offer: &Offer) -> i64 {
         match offer.status() {
             Status::Active => offer.expires_at,
             Status::Expired | Status::SoldHere | Status::SoldElsewhere | Status::Deleted => {
