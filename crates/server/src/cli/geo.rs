@@ -14,13 +14,12 @@ pub enum GeoCommand {
 /// Print the place that an address or a point lies in
 #[derive(Args)]
 #[command(
-    allow_negative_numbers = true,
     after_help = "Examples:\n  dvor geo find \"Московская обл., г. Химки, ул. Ленина 5\"\n  dvor geo find \"в Новосибирске\"\n  \
                   dvor geo find 55.89,37.44\n\nContains data from GeoNames (geonames.org), CC BY 4.0."
 )]
 pub struct Find {
     /// An address, or LAT,LON
-    #[arg(required_unless_present = "about", value_name = "TEXT|LAT,LON")]
+    #[arg(required_unless_present = "about", allow_hyphen_values = true, value_name = "TEXT|LAT,LON")]
     what: Option<String>,
     /// Say where the places come from
     #[arg(long)]
