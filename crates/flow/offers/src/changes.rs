@@ -108,7 +108,8 @@ impl<'a> Changes<'a> {
         Ok(after)
     }
 
-    /// Takes the offer out of the tables, as the archive and erasure do. It says nothing to anybody.
+    /// Takes the offer out of the tables, as the archive and erasure do. Only its photos are let go; a deleted offer
+    /// kept them, since its feed may bring it back.
     pub fn remove(&mut self, tx: &mut Tx, offer: &Offer) -> Result<()> {
         let mut gone = offer.clone();
         gone.set_status(Status::Deleted);
@@ -117,6 +118,10 @@ impl<'a> Changes<'a> {
         self.keep_presets(tx, Some(offer), &gone)?;
         self.keep_counters(Some(offer), &gone);
         tx.delete(&OFFER, (offer.id, CONTENT))?;
+        if !offer.photos.is_empty() {
+            let urls = offer.photos.iter().map(|photo| photo.url.clone()).collect();
+            self.request_photos(offer, Vec::new(), urls);
+        }
         Ok(())
     }
 
@@ -298,15 +303,18 @@ impl<'a> Changes<'a> {
         if new.is_empty() && released.is_empty() {
             return;
         }
+        self.request_photos(offer, new, released);
+    }
+
+    fn request_photos(&mut self, offer: &Offer, urls: Vec<String>, released_urls: Vec<String>) {
         let request = PhotoRequest {
             request_id: format!("{}:{}", printed(offer.id), offer.version + 1),
             offer_id: offer.id,
             seller_id: offer.seller_id.clone(),
-            urls: new,
+            urls,
+            released_urls,
         };
-        if !request.urls.is_empty() {
-            self.photo_requests.push(Message::new(printed(offer.id), request.encode_to_vec()));
-        }
+        self.photo_requests.push(Message::new(printed(offer.id), request.encode_to_vec()));
     }
 }
 

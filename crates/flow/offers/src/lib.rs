@@ -18,8 +18,8 @@
 //! Not here: reading feed files (`feeds`), fetching photos (`photos`), enriching (`stages`). They meet the offers in
 //! topics.
 
-pub mod autoload;
 pub mod archive;
+pub mod autoload;
 pub mod cabinet;
 pub mod changes;
 pub mod config;

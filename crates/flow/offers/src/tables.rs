@@ -2,8 +2,6 @@
 
 use store::{Space, Table, TableSpec};
 use wire::feeds::{FeedDecision, Tally};
-use wire::offers::{EventRow, FeedHead, FeedRow, OfferPart, Opinion, SweepRow};
-use wire::feeds::FeedDecision;
 use wire::offers::{ArchiveFile, Erasure, EventRow, FeedHead, FeedRow, OfferPart, Opinion, SweepRow};
 
 const SYSTEM: &str = "offers";
