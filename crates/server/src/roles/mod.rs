@@ -3,6 +3,7 @@
 
 pub mod api;
 mod files;
+mod photos;
 mod relay;
 
 use std::fmt;
@@ -19,15 +20,18 @@ pub enum Role {
     Api,
     /// Carries the outboxes of all systems to the topics, and clears files away that nobody holds.
     Relay,
+    /// Fetches and keeps the photos of offers.
+    Photos,
 }
 
 impl Role {
-    pub const ALL: [Self; 2] = [Self::Api, Self::Relay];
+    pub const ALL: [Self; 3] = [Self::Api, Self::Relay, Self::Photos];
 
     pub const fn name(self) -> &'static str {
         match self {
             Self::Api => "api",
             Self::Relay => "relay",
+            Self::Photos => "photos",
         }
     }
 }
@@ -37,6 +41,9 @@ pub async fn start(app: &App, http: api::Taken, grpc: api::Taken, tasks: &Tasks)
     if app.config.roles.has(Role::Relay) {
         relay::start(app, tasks);
         files::start(app, tasks).await?;
+    }
+    if app.config.roles.has(Role::Photos) {
+        photos::start(app, tasks).await?;
     }
     // The ports come last: whoever finds them open finds everything behind them.
     api::start(app, http, grpc, tasks)
