@@ -23,16 +23,12 @@ pub enum Role {
     Relay,
     /// Serves snippets on their own port, and makes them from topics.
     Snippets,
-}
-
-impl Role {
-    pub const ALL: [Self; 3] = [Self::Api, Self::Relay, Self::Snippets];
     /// Fetches and keeps the photos of offers.
     Photos,
 }
 
 impl Role {
-    pub const ALL: [Self; 3] = [Self::Api, Self::Relay, Self::Photos];
+    pub const ALL: [Self; 4] = [Self::Api, Self::Relay, Self::Snippets, Self::Photos];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,6 +48,7 @@ pub async fn start(app: &App, ports: Ports, tasks: &Tasks) -> Result<()> {
     }
     if let Some(port) = ports.snippets {
         snippets::start(app, port, tasks).await?;
+    }
     if app.config.roles.has(Role::Photos) {
         photos::start(app, tasks).await?;
     }
