@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use catalog::Catalog;
 use cluster::Cluster;
 use files::Files;
 use kit::{Clock, Shutdown, Tasks};
 use metrics_exporter_prometheus::PrometheusHandle;
+use offers::Offers;
 use store::{Schema, Store, TableSpec};
 use topics::Topics;
 
@@ -29,6 +31,7 @@ pub struct Parts {
     pub store: Store,
     pub topics: Topics,
     pub files: Files,
+    pub offers: Offers,
     /// `None` in a command, which takes no part in the work.
     pub cluster: Option<Cluster>,
     pub verifier: Verifier,
@@ -79,9 +82,16 @@ impl App {
             Topics::open(&config.topics, store.clone(), cluster.clone(), topic_options(&config, &clock));
         let mut file_options = files::Options::new(config.data.join("incoming"));
         file_options.clock = clock.clone();
+        let offers = Offers {
+            store: store.clone(),
+            clock: clock.clone(),
+            settings: Arc::new(config.offers.clone()),
+            catalog: Arc::new(Catalog::shipped()),
+        };
         Ok(Self(Arc::new(Parts {
             topics: topics?,
             files: files::open(&config.files, store.clone(), file_options)?,
+            offers,
             cluster,
             verifier: Verifier::new(store.clone()),
             rates: Rates::new(config.limits.requests_per_second, config.limits.requests_burst),
@@ -130,7 +140,15 @@ fn topic_options(config: &Config, clock: &Clock) -> topics::Options {
 
 /// All tables that this program knows.
 pub fn tables() -> Vec<TableSpec> {
-    [access::tables(), demo::tables(), topics::tables(), files::tables(), cluster::tables()].concat()
+    [
+        access::tables(),
+        demo::tables(),
+        topics::tables(),
+        files::tables(),
+        cluster::tables(),
+        offers::tables(),
+    ]
+    .concat()
 }
 
 /// Opens the store alone. The sentence for a folder in use names who has it.

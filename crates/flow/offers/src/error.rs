@@ -27,6 +27,9 @@ pub enum Error {
     Conflict { name: &'static str, detail: String },
     #[error("{0}")]
     Missing(String),
+    /// A body that does not have the form of an offer.
+    #[error("{}", .0.detail)]
+    Refused(Box<Problem>),
     #[error("{0}")]
     Store(#[from] store::Error),
     #[error("{0}")]
@@ -50,6 +53,7 @@ impl Error {
             Self::TooLarge { .. } => Problem::new(Code::TooLarge, self.to_string()),
             Self::TooManyOffers(_) => Problem::named(Code::Invalid, "quota_offers", self.to_string()),
             Self::Conflict { name, detail } => Problem::named(Code::Conflict, name, detail),
+            Self::Refused(problem) => *problem,
             Self::Store(error) => error.into(),
             Self::Topics(error) => error.into(),
             Self::Cluster(error) => error.into(),

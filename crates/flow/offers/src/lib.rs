@@ -18,18 +18,22 @@
 //! Not here: reading feed files (`feeds`), fetching photos (`photos`), enriching (`stages`). They meet the offers in
 //! topics.
 
+pub mod api;
+pub mod bulk;
 pub mod cabinet;
 pub mod changes;
 pub mod config;
 pub mod counters;
 pub mod diff;
 pub mod error;
+pub mod external;
 pub mod id;
 pub mod moderation;
 pub mod photos;
 pub mod presets;
 pub mod read;
 pub mod tables;
+pub mod validate;
 pub mod write;
 
 use std::sync::Arc;
@@ -51,6 +55,17 @@ pub const PHOTO_RESULTS_TOPIC: &str = "photos.results";
 pub const FEED_OFFERS_TOPIC: &str = "feed.offers";
 pub const FEED_RESULTS_TOPIC: &str = "feed.results";
 pub const FEED_DECISIONS_TOPIC: &str = "feed.decisions";
+
+/// Every topic that the offers write or read.
+pub const TOPICS: [&str; 7] = [
+    CHANGES_TOPIC,
+    OPINIONS_TOPIC,
+    PHOTO_REQUESTS_TOPIC,
+    PHOTO_RESULTS_TOPIC,
+    FEED_OFFERS_TOPIC,
+    FEED_RESULTS_TOPIC,
+    FEED_DECISIONS_TOPIC,
+];
 
 /// Woken when an offer's due time was written.
 pub const DUE_CHANNEL: &str = "offers.due";

@@ -214,6 +214,16 @@ pub(crate) async fn check_quota(tx: &Tx, seller: &str, new: i64, most: i64) -> R
     if count + new > most { Err(Error::TooManyOffers(most)) } else { Ok(()) }
 }
 
+impl Offers {
+    /// The history of an offer, as far as it is kept.
+    pub async fn events(&self, id: OfferId, below: Option<i64>, limit: usize) -> Result<Vec<Event>> {
+        let snapshot = self.store.snapshot(shard_of(id)).await?;
+        let offer = require(&snapshot, id).await?;
+        let kept_since = self.clock.now().minus(self.settings.events_kept);
+        events(&snapshot, &offer, below, kept_since, limit).await
+    }
+}
+
 /// One entry of an offer's history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {

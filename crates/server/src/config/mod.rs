@@ -34,6 +34,7 @@ pub struct Config {
     pub limits: Limits,
     pub store_options: store::Options,
     pub topic: Topic,
+    pub offers: offers::Settings,
     /// Not a setting: `dvor demo` serves its sample sellers.
     pub demo: bool,
 }
@@ -116,6 +117,7 @@ impl Config {
                 retention_bytes: settings.number("topic.retention_bytes")?,
                 replication: settings.number("topic.replication")?,
             },
+            offers: offer_settings(settings)?,
             demo: false,
             roles,
             data,
@@ -144,6 +146,23 @@ fn limits(settings: &Settings) -> Result<Limits> {
         connections: settings.number("limits.connections")?,
         drain: Duration::from_millis(settings.number("limits.drain_ms")?),
         shutdown: Duration::from_millis(settings.number("limits.shutdown_ms")?),
+    })
+}
+
+fn offer_settings(settings: &Settings) -> Result<offers::Settings> {
+    let days = |key: &str| -> Result<Duration> {
+        let days: u32 = settings.number(key)?;
+        Ok(Duration::from_hours(24 * u64::from(days)))
+    };
+    Ok(offers::Settings {
+        lifetime: days("offers.lifetime_days")?,
+        feed_lifetime: days("offers.feed_lifetime_days")?,
+        archive_after: days("offers.archive_after_days")?,
+        events_kept: days("offers.events_days")?,
+        revive_within: days("offers.revive_days")?,
+        counter_stripes: settings.number("offers.counter_stripes")?,
+        wait_for_photo: settings.read("offers.wait_for_photo", Ok)?,
+        max_offers: settings.number("offers.max_offers")?,
     })
 }
 

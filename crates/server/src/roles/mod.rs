@@ -39,7 +39,7 @@ pub async fn start(app: &App, http: api::Taken, grpc: api::Taken, tasks: &Tasks)
         files::start(app, tasks).await?;
     }
     // The ports come last: whoever finds them open finds everything behind them.
-    api::start(app, http, grpc, tasks)
+    api::start(app, http, grpc, tasks).await
 }
 
 /// The roles of a process.
