@@ -61,7 +61,7 @@ impl Error {
     }
 }
 
-fn field_error(issue: &Issue, language: web::Language) -> FieldError {
+pub(crate) fn field_error(issue: &Issue, language: web::Language) -> FieldError {
     FieldError {
         field: issue.field.clone(),
         code: issue.code.clone(),

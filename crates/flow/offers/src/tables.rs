@@ -2,7 +2,10 @@
 
 use store::{Space, Table, TableSpec};
 use wire::feeds::FeedDecision;
-use wire::offers::{EventRow, FeedHead, FeedRow, OfferPart, Opinion, SweepRow};
+use wire::offers::{
+    DraftIntent, DraftMoved, DraftPublished, DraftRow, EventRow, FeedHead, FeedRow, IdempotencyRow,
+    OfferPart, Opinion, SweepRow,
+};
 
 const SYSTEM: &str = "offers";
 
@@ -57,6 +60,24 @@ pub const FEED_SWEEPS: Table<(String, String, i64), SweepRow> =
 pub const FEED_DECISIONS: Table<(String, String, i64), FeedDecision> =
     Table::new(SYSTEM, "feed_decisions", &["seller_id", "namespace", "task_id"], Space::Small);
 
+/// By its id, which begins with the owner's shard.
+pub const DRAFT: Table<(String,), DraftRow> = Table::new(SYSTEM, "draft", &["id"], Space::Large);
+pub const CURRENT_DRAFT: Table<(String,), String> =
+    Table::new(SYSTEM, "current_draft", &["owner_id"], Space::Small);
+/// Moves to an owner that are under way.
+pub const DRAFT_INTENTS: Table<(String, String), DraftIntent> =
+    Table::new(SYSTEM, "draft_intents", &["owner_id", "source_id"], Space::Small);
+pub const DRAFT_MOVED: Table<(String,), DraftMoved> =
+    Table::new(SYSTEM, "draft_moved", &["id"], Space::Small);
+pub const DRAFT_PUBLISHED: Table<(String,), DraftPublished> =
+    Table::new(SYSTEM, "draft_published", &["id"], Space::Small);
+/// (owner, call and key): calls that must not happen twice.
+pub const IDEMPOTENCY: Table<(String, String), IdempotencyRow> =
+    Table::new(SYSTEM, "idempotency", &["owner_id", "call_key"], Space::Small);
+/// (moment, kind, id or owner, key or empty): drafts, their traces and keys that are forgotten then.
+pub const FORGET_DUE: Table<(i64, String, String, String), ()> =
+    Table::new(SYSTEM, "forget_due", &["due_at", "kind", "id", "call_key"], Space::Queue);
+
 /// Where the walks over a shard stand, by the walk's name.
 pub const WALKS: Table<(String,), Vec<u8>> = Table::new(SYSTEM, "walks", &["walk"], Space::Small);
 
@@ -76,6 +97,13 @@ pub fn tables() -> Vec<TableSpec> {
         FEED_HEAD.spec(),
         FEED_SWEEPS.spec(),
         FEED_DECISIONS.spec(),
+        DRAFT.spec(),
+        CURRENT_DRAFT.spec(),
+        DRAFT_INTENTS.spec(),
+        DRAFT_MOVED.spec(),
+        DRAFT_PUBLISHED.spec(),
+        IDEMPOTENCY.spec(),
+        FORGET_DUE.spec(),
         WALKS.spec(),
     ]
 }

@@ -7,6 +7,7 @@ use store::{Read as _, Shard, Tx};
 use wire::offers::{Actor, EventRow, actor};
 
 use crate::changes::Changes;
+use crate::idempotency::{self, Key};
 use crate::moderation;
 use crate::presets::{Preset, is_from_feed};
 use crate::read::{require, shard_of};
@@ -77,6 +78,28 @@ impl Offers {
     /// Publishes a valid content as the seller's new offer.
     pub async fn create(&self, seller: &str, content: Content, actor: &Actor) -> Result<Offer> {
         let create = async |tx: &mut Tx| self.create_in(tx, seller, content.clone(), actor).await;
+        self.store.transact(Shard::of(seller), create).await
+    }
+
+    /// The same under an idempotency key: a repeat gives the offer that the first call made.
+    pub async fn create_once(
+        &self,
+        seller: &str,
+        content: Content,
+        actor: &Actor,
+        key: &Key,
+    ) -> Result<Offer> {
+        let create = async |tx: &mut Tx| {
+            let now = self.clock.now();
+            if let Some(made) = idempotency::begin(tx, seller, key, now).await?
+                && let Some(id) = OfferId::from_raw(made)
+            {
+                return require(tx, id).await;
+            }
+            let offer = self.create_in(tx, seller, content.clone(), actor).await?;
+            idempotency::finish(tx, seller, key, offer.id, now).await?;
+            Ok(offer)
+        };
         self.store.transact(Shard::of(seller), create).await
     }
 

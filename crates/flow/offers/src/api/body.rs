@@ -12,7 +12,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self> {
-        let Json(value) = Json::<Value>::from_request(request, state).await.map_err(|rejection| unreadable(&rejection))?;
+        let Json(value) =
+            Json::<Value>::from_request(request, state).await.map_err(|rejection| unreadable(&rejection))?;
         typed(value).map(Self)
     }
 }

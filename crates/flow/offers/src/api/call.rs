@@ -4,6 +4,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use model::{Offer, OfferId};
 use web::{Access, Code, Language, Problem, Result};
 
+use crate::idempotency::Key;
 use crate::write::Expected;
 use crate::{Error, Offers};
 
@@ -58,8 +59,17 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Option<Expected>> {
     let version = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     let version = version.and_then(|digits| digits.parse().ok());
     version.map(|version| Some(Expected::Version(version))).ok_or_else(|| {
-        Problem::new(Code::BadRequest, "the header If-Match has an ETag such as \"3\", or * to force the change")
+        Problem::new(
+            Code::BadRequest,
+            "the header If-Match has an ETag such as \"3\", or * to force the change",
+        )
     })
+}
+
+/// The key of this call, if it has one.
+pub(crate) fn idempotency_key(headers: &HeaderMap, call: &str, request: &[u8]) -> crate::Result<Option<Key>> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    Key::new(call, value.to_str().unwrap_or_default(), request).map(Some)
 }
 
 pub(crate) fn etag(version: i64) -> [(header::HeaderName, HeaderValue); 1] {

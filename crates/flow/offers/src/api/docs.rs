@@ -4,6 +4,16 @@ use std::collections::BTreeMap;
 
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
+/// The header of a call that must not happen twice.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "describes the header")]
+pub(crate) struct IdempotencyKey {
+    /// A repeat with the same key within 24 hours gives the same offer.
+    #[param(rename = "Idempotency-Key", min_length = 1, max_length = 255, pattern = "^[!-~]+$")]
+    idempotency_key: Option<String>,
+}
+
 /// Refusals of a call that reads.
 pub(crate) struct Reading;
 /// Refusals of a call that changes something.

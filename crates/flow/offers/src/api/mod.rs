@@ -3,6 +3,7 @@
 mod body;
 mod call;
 mod docs;
+pub mod grpc;
 pub mod json;
 mod routes;
 

@@ -163,7 +163,11 @@ impl ContentJson {
             description: text(&content.description),
             price: content.price.as_ref().map(MoneyJson::of),
             condition: condition(content.condition()),
-            attributes: content.attributes.iter().map(|attribute| attribute_json(attribute, reader)).collect(),
+            attributes: content
+                .attributes
+                .iter()
+                .map(|attribute| attribute_json(attribute, reader))
+                .collect(),
             photos: content.photo_urls.iter().map(|url| photo_json(url, photos, reader)).collect(),
             video_url: text(&content.video_url),
             location: content.location.as_ref().map(location_json),
@@ -318,11 +322,8 @@ fn attribute_json(attribute: &Attribute, reader: Reader<'_>) -> AttributeJson {
         })
         .collect();
     let mut values: Vec<_> = attribute.values.iter().filter_map(value_json).collect();
-    let value = if values.len() == 1 {
-        ValuesJson::One(values.remove(0))
-    } else {
-        ValuesJson::Several(values)
-    };
+    let value =
+        if values.len() == 1 { ValuesJson::One(values.remove(0)) } else { ValuesJson::Several(values) };
     AttributeJson {
         id: attribute.id.clone(),
         name: known.map(|known| known.names.get(language).to_owned()),

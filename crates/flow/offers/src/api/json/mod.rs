@@ -1,6 +1,7 @@
 //! Offers as JSON, exactly as the conventions of the API have it, both ways.
 
 mod content;
+mod draft;
 mod offer;
 mod patch;
 
@@ -8,6 +9,7 @@ pub use content::{
     AttributeJson, CategoryJson, ConditionJson, ContactsJson, ContentJson, DimensionsJson, LocationJson,
     MoneyJson, PhotoJson, SizeJson, ValueJson, ValuesJson,
 };
+pub use draft::DraftJson;
 pub use offer::{EventJson, FieldChangeJson, OfferJson, OriginJson, StatusJson, WhoJson};
 pub use patch::{merge, patched};
 

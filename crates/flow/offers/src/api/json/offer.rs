@@ -35,9 +35,9 @@ pub struct OfferJson {
     pub archived: bool,
 }
 
+/// The names of `model::status`.
 #[derive(utoipa::ToSchema)]
 #[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "describes the names of `model::status`")]
 pub enum StatusJson {
     Active,
     Inactive,

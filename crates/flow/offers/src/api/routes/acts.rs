@@ -26,7 +26,12 @@ pub(super) fn routes() -> OpenApiRouter<Offers> {
 #[utoipa::path(post, path = "/v1/offers/{id}/withdraw", tag = "offers", responses(
     (status = 200, body = OfferJson, headers(("etag" = String))), Writing,
 ))]
-async fn withdraw(offers: State<Offers>, call: Call, id: Path<String>, headers: HeaderMap) -> Result<Response> {
+async fn withdraw(
+    offers: State<Offers>,
+    call: Call,
+    id: Path<String>,
+    headers: HeaderMap,
+) -> Result<Response> {
     act(&offers, &call, &id, &headers, Verb::Withdraw).await
 }
 
@@ -34,7 +39,12 @@ async fn withdraw(offers: State<Offers>, call: Call, id: Path<String>, headers: 
 #[utoipa::path(post, path = "/v1/offers/{id}/activate", tag = "offers", responses(
     (status = 200, body = OfferJson, headers(("etag" = String))), Writing,
 ))]
-async fn activate(offers: State<Offers>, call: Call, id: Path<String>, headers: HeaderMap) -> Result<Response> {
+async fn activate(
+    offers: State<Offers>,
+    call: Call,
+    id: Path<String>,
+    headers: HeaderMap,
+) -> Result<Response> {
     act(&offers, &call, &id, &headers, Verb::Activate).await
 }
 
@@ -42,7 +52,12 @@ async fn activate(offers: State<Offers>, call: Call, id: Path<String>, headers: 
 #[utoipa::path(post, path = "/v1/offers/{id}/prolong", tag = "offers", responses(
     (status = 200, body = OfferJson, headers(("etag" = String))), Writing,
 ))]
-async fn prolong(offers: State<Offers>, call: Call, id: Path<String>, headers: HeaderMap) -> Result<Response> {
+async fn prolong(
+    offers: State<Offers>,
+    call: Call,
+    id: Path<String>,
+    headers: HeaderMap,
+) -> Result<Response> {
     act(&offers, &call, &id, &headers, Verb::Prolong).await
 }
 

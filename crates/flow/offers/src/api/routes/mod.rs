@@ -1,4 +1,5 @@
 mod acts;
+mod drafts;
 mod judged;
 mod offers;
 mod sellers;
@@ -6,8 +7,8 @@ mod sellers;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::body::{Body, typed};
-use super::call::{Call, etag, if_match, require_seller};
-use super::docs::{Reading, Writing};
+use super::call::{Call, etag, idempotency_key, if_match, require_seller};
+use super::docs::{IdempotencyKey, Reading, Writing};
 use super::json::{OfferJson, Reader};
 use crate::Offers;
 
@@ -18,6 +19,7 @@ pub fn routes() -> OpenApiRouter<Offers> {
         .merge(acts::routes())
         .merge(judged::routes())
         .merge(sellers::routes())
+        .merge(drafts::routes())
 }
 
 impl Call {

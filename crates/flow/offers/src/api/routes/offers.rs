@@ -11,7 +11,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use web::{Code, FieldError, Problem, Result};
 
-use super::{Body, Call, Reading, Writing, etag, if_match, require_seller, typed};
+use super::{
+    Body, Call, IdempotencyKey, Reading, Writing, etag, idempotency_key, if_match, require_seller, typed,
+};
 use crate::api::json::{ContentJson, OfferJson, patched};
 use crate::changes::printed;
 use crate::write::by_api;
@@ -20,10 +22,7 @@ use crate::{Error, Offers, read, validate};
 const MOST_LOOKED_UP: usize = 500;
 
 pub(super) fn routes() -> OpenApiRouter<Offers> {
-    OpenApiRouter::new()
-        .routes(routes!(create))
-        .routes(routes!(lookup))
-        .routes(routes!(show, change))
+    OpenApiRouter::new().routes(routes!(create)).routes(routes!(lookup)).routes(routes!(show, change))
 }
 
 /// An offer to publish.
@@ -39,15 +38,18 @@ struct NewOffer {
 /// Publishes an offer.
 ///
 /// With an `Idempotency-Key` a repeat within 24 hours gives the same offer.
-#[utoipa::path(post, path = "/v1/offers", tag = "offers", request_body = NewOffer, responses(
+#[utoipa::path(post, path = "/v1/offers", tag = "offers", request_body = NewOffer, params(IdempotencyKey), responses(
     (status = 201, body = OfferJson, headers(("etag" = String), ("location" = String))),
     Writing,
 ))]
 async fn create(
     State(offers): State<Offers>,
     call: Call,
+    headers: HeaderMap,
     Body(mut body): Body<Map<String, Value>>,
 ) -> Result<Response> {
+    let asked = serde_json::to_vec(&body).unwrap_or_default();
+    let key = idempotency_key(&headers, "create", &asked).map_err(|error| call.problem(error))?;
     let seller = seller_of(&mut body)?;
     require_seller(&call.access, "seller_id", &seller)?;
     let content: ContentJson = typed(Value::Object(body))?;
@@ -55,8 +57,11 @@ async fn create(
     let content = validate::settle(&offers.catalog, content);
     validate::require(&offers.catalog, &content).map_err(|error| call.problem(error))?;
     let actor = by_api(call.access.who(), "create");
-    let offer =
-        offers.create(&seller, content, &actor).await.map_err(|error| call.problem(error))?;
+    let created = match &key {
+        Some(key) => offers.create_once(&seller, content, &actor, key).await,
+        None => offers.create(&seller, content, &actor).await,
+    };
+    let offer = created.map_err(|error| call.problem(error))?;
     let location = [(header::LOCATION, format!("/v1/offers/{}", printed(offer.id)))];
     let body = Json(call.show(&offers, &offer));
     Ok((StatusCode::CREATED, etag(offer.version), location, body).into_response())

@@ -92,7 +92,8 @@ async fn find(
     }
     limit(query.limit, USUAL_OFFERS, MOST_OFFERS)?;
     let namespace = query.namespace.as_deref().unwrap_or(model::names::DEFAULT_NAMESPACE);
-    let bad = |field: &str, error: &dyn std::fmt::Display| Problem::field(field, "bad_name", error.to_string());
+    let bad =
+        |field: &str, error: &dyn std::fmt::Display| Problem::field(field, "bad_name", error.to_string());
     model::names::check_namespace(namespace).map_err(|error| bad("namespace", &error))?;
     model::names::check_external_id(external_id).map_err(|error| bad("external_id", &error))?;
     let found = external::find(offers, seller, namespace, external_id).await;
