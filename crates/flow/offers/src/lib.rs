@@ -19,6 +19,7 @@
 //! topics.
 
 pub mod archive;
+pub mod autoload;
 pub mod cabinet;
 pub mod changes;
 pub mod config;

@@ -1,7 +1,7 @@
 //! The tables of the offers, all in the seller's shard (drafts: their owner's).
 
 use store::{Space, Table, TableSpec};
-use wire::feeds::FeedDecision;
+use wire::feeds::{FeedDecision, Tally};
 use wire::offers::{ArchiveFile, Erasure, EventRow, FeedHead, FeedRow, OfferPart, Opinion, SweepRow};
 
 const SYSTEM: &str = "offers";
@@ -44,10 +44,12 @@ pub const FEED: Table<(String, String, String), FeedRow> =
 /// The same in file order; ordinals are never given twice.
 pub const FEED_ORDINALS: Table<(String, String, i64), String> =
     Table::new(SYSTEM, "feed_ordinals", &["seller_id", "namespace", "ordinal"], Space::Small);
-/// (…, task, chunk of 4,096 ordinals): a bit for each that the load had.
+/// (…, task, chunk of 4,096 ordinals): a bit for each that the load had. A dry run's rows stand under its task's negative
+/// number, so that no sweep takes them for a load's; of ids without an ordinal it keeps a row under a negative chunk.
 pub const FEED_SEEN: Table<(String, String, i64, i64), Vec<u8>> =
     Table::new(SYSTEM, "feed_seen", &["seller_id", "namespace", "task_id", "chunk"], Space::Small);
-pub const FEED_BATCHES: Table<(String, String, i64, i64), ()> =
+/// Batches that were applied; a dry run's tell what they would have done.
+pub const FEED_BATCHES: Table<(String, String, i64, i64), Tally> =
     Table::new(SYSTEM, "feed_batches", &["seller_id", "namespace", "task_id", "batch"], Space::Small);
 pub const FEED_HEAD: Table<(String, String), FeedHead> =
     Table::new(SYSTEM, "feed_head", &["seller_id", "namespace"], Space::Small);
