@@ -18,6 +18,7 @@
 //! Not here: reading feed files (`feeds`), fetching photos (`photos`), enriching (`stages`). They meet the offers in
 //! topics.
 
+pub mod api;
 pub mod archive;
 pub mod autoload;
 pub mod cabinet;

@@ -23,7 +23,9 @@ pub async fn require(read: &impl Read, id: OfferId) -> Result<Offer> {
 
 /// In the order of the ids.
 pub async fn find_many(read: &impl Read, ids: &[i64]) -> Result<Vec<Option<Offer>>> {
-    let parts = read.get_many(&OFFER, ids.iter().map(|id| (*id, CONTENT))).await?;
+    // Owned keys: with borrowed ones the compiler does not see that a future around this one can be sent.
+    let keys: Vec<(i64, String)> = ids.iter().map(|id| (*id, CONTENT.to_owned())).collect();
+    let parts = read.get_many(&OFFER, keys).await?;
     Ok(parts.into_iter().map(|part| part.and_then(content)).collect())
 }
 

@@ -1,0 +1,4 @@
+//! The doors of the offers.
+
+pub mod fsck;
+pub mod seller;
