@@ -14,7 +14,8 @@ use crate::kept::{Engine, Kept, keep, me};
 /// Two sellers of one shard, so that one must not be mistaken for the other.
 fn neighbours() -> (String, String) {
     let first = "seller-1".to_owned();
-    let second = (2..100_000).map(|n| format!("seller-{n}")).find(|s| Shard::of(s) == Shard::of(&first)).unwrap();
+    let second =
+        (2..100_000).map(|n| format!("seller-{n}")).find(|s| Shard::of(s) == Shard::of(&first)).unwrap();
     (first, second)
 }
 
