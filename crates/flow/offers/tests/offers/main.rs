@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod archive;
+mod due;
+mod erase;
 mod fsck;
 mod kept;
 mod model_based;
