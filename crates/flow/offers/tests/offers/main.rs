@@ -1,5 +1,9 @@
 //! The offers as a whole, on real stores.
 #![allow(clippy::unwrap_used)]
 
+mod api;
+mod api_access;
+mod drafts;
 mod model_based;
 mod support;
+mod validate;
