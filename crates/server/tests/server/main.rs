@@ -10,6 +10,7 @@ mod demo;
 mod grpc;
 mod http;
 mod life;
+mod offers;
 mod program;
 mod telemetry;
 mod topics;
