@@ -6,5 +6,9 @@
 
 pub mod bench;
 pub mod cluster_member;
+pub mod http;
+pub mod http_rate;
 pub mod load;
+pub mod own_feed;
+pub mod program;
 pub mod torture;

@@ -19,6 +19,8 @@
 //! topics.
 
 pub mod api;
+pub mod archive;
+pub mod autoload;
 pub mod bulk;
 pub mod cabinet;
 pub mod changes;
@@ -26,9 +28,14 @@ pub mod config;
 pub mod counters;
 pub mod diff;
 pub mod drafts;
+pub mod due;
+pub mod erase;
 pub mod error;
+pub mod export;
 pub mod external;
 mod forget;
+pub mod fsck;
+pub mod history;
 pub mod id;
 pub mod idempotency;
 pub mod moderation;
@@ -42,6 +49,7 @@ pub mod write;
 use std::sync::Arc;
 
 use catalog::Catalog;
+use files::Files;
 use kit::Clock;
 use store::Store;
 
@@ -59,8 +67,11 @@ pub const FEED_OFFERS_TOPIC: &str = "feed.offers";
 pub const FEED_RESULTS_TOPIC: &str = "feed.results";
 pub const FEED_DECISIONS_TOPIC: &str = "feed.decisions";
 
+/// Sellers of whom nothing may stay, key: the seller; those who keep something of his take it as their word.
+pub const ERASURES_TOPIC: &str = "offers.erasures";
+
 /// Every topic that the offers write or read.
-pub const TOPICS: [&str; 7] = [
+pub const TOPICS: [&str; 8] = [
     CHANGES_TOPIC,
     OPINIONS_TOPIC,
     PHOTO_REQUESTS_TOPIC,
@@ -68,6 +79,7 @@ pub const TOPICS: [&str; 7] = [
     FEED_OFFERS_TOPIC,
     FEED_RESULTS_TOPIC,
     FEED_DECISIONS_TOPIC,
+    ERASURES_TOPIC,
 ];
 
 /// Woken when an offer's due time was written.
@@ -82,4 +94,18 @@ pub struct Offers {
     pub clock: Clock,
     pub settings: Arc<Settings>,
     pub catalog: Arc<Catalog>,
+    /// Where archived offers lie; without it none is archived and none is found there.
+    pub files: Option<Files>,
+}
+
+impl Offers {
+    pub fn new(store: Store, clock: Clock, settings: Settings, catalog: Catalog) -> Self {
+        Self { store, clock, settings: Arc::new(settings), catalog: Arc::new(catalog), files: None }
+    }
+
+    /// The same with an archive.
+    #[must_use]
+    pub fn with_files(self, files: Files) -> Self {
+        Self { files: Some(files), ..self }
+    }
 }

@@ -27,13 +27,15 @@ pub struct Config {
     pub files: String,
     pub http: Listen,
     pub grpc: Listen,
-    #[expect(dead_code, reason = "listened on when the role `snippets` is there")]
     pub snippets: Listen,
+    pub snippets_options: snippets::Options,
     pub log: Log,
     pub otel: Otel,
     pub limits: Limits,
     pub store_options: store::Options,
     pub topic: Topic,
+    pub downloads: Downloads,
+    pub photos: photos::Settings,
     pub offers: offers::Settings,
     /// Not a setting: `dvor demo` serves its sample sellers.
     pub demo: bool,
@@ -63,6 +65,13 @@ pub struct Limits {
     pub shutdown: Duration,
 }
 
+/// What downloads of feeds and photos may reach, and how.
+#[derive(Clone, Debug)]
+pub struct Downloads {
+    pub allowed: Vec<fetch::IpNet>,
+    pub proxy: Option<fetch::Proxy>,
+}
+
 #[derive(Clone, Debug)]
 pub struct Topic {
     pub partitions: u32,
@@ -83,9 +92,6 @@ impl Config {
                  PostgreSQL store (--store postgres://…) to run roles in processes of their own"
             );
         }
-        settings.read("allow_private_addresses", |networks: Vec<String>| {
-            networks.iter().try_for_each(|network| values::check_network(network))
-        })?;
         let partitions: u32 = settings.number("topic.partitions")?;
         if !(1..=u32::from(store::SHARDS)).contains(&partitions) {
             bail!("{}: a topic has 1 to {} partitions", settings.place("topic.partitions"), store::SHARDS);
@@ -96,6 +102,7 @@ impl Config {
             http: settings.read("http", |text: String| text.parse())?,
             grpc: settings.read("grpc", |text: String| text.parse())?,
             snippets: settings.read("snippets", |text: String| text.parse())?,
+            snippets_options: snippets_options(settings)?,
             log: Log {
                 level: settings.read("log.level", |text: String| values::check_level(text))?,
                 format: settings.read("log.format", |text: String| text.parse())?,
@@ -117,6 +124,13 @@ impl Config {
                 retention_bytes: settings.number("topic.retention_bytes")?,
                 replication: settings.number("topic.replication")?,
             },
+            downloads: Downloads {
+                allowed: settings.read("allow_private_addresses", |networks: Vec<String>| {
+                    networks.iter().map(|network| values::network(network)).collect()
+                })?,
+                proxy: settings.read("download_proxy", |text: String| values::proxy(&text))?,
+            },
+            photos: photos(settings)?,
             offers: offer_settings(settings)?,
             demo: false,
             roles,
@@ -137,6 +151,15 @@ fn is_embedded(urls: &[String]) -> bool {
     urls.iter().any(|url| url.starts_with("embedded:"))
 }
 
+fn snippets_options(settings: &Settings) -> Result<snippets::Options> {
+    let file = settings.text("snippets_config")?;
+    let absolute = |file: &String| std::path::absolute(file).with_context(|| format!("the file {file:?}"));
+    Ok(snippets::Options {
+        config: Some(&file).filter(|file| !file.is_empty()).map(absolute).transpose()?,
+        retry_pause: Duration::from_millis(settings.number("snippets_retry_pause_ms")?),
+    })
+}
+
 fn limits(settings: &Settings) -> Result<Limits> {
     Ok(Limits {
         body_bytes: settings.number("limits.body_bytes")?,
@@ -146,6 +169,19 @@ fn limits(settings: &Settings) -> Result<Limits> {
         connections: settings.number("limits.connections")?,
         drain: Duration::from_millis(settings.number("limits.drain_ms")?),
         shutdown: Duration::from_millis(settings.number("limits.shutdown_ms")?),
+    })
+}
+
+fn photos(settings: &Settings) -> Result<photos::Settings> {
+    Ok(photos::Settings {
+        max_bytes: settings.number("photos.max_bytes")?,
+        max_pixels: settings.number("photos.max_pixels")?,
+        min_side_pixels: settings.number("photos.min_side_pixels")?,
+        format: settings.read("photos.format", |text: String| values::photo_format(&text))?,
+        downloads: settings.number("photos.downloads")?,
+        decoders: settings.number("photos.decoders")?,
+        idle_timeout: Duration::from_millis(settings.number("photos.idle_timeout_ms")?),
+        total_timeout: Duration::from_millis(settings.number("photos.total_timeout_ms")?),
     })
 }
 

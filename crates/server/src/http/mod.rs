@@ -7,6 +7,7 @@ mod index;
 mod listen;
 mod openapi;
 mod request_id;
+mod snippets;
 mod topics;
 
 use std::sync::Arc;
@@ -21,8 +22,10 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 pub use admin::{BackupItem, BackupState, Backups, CreatedToken, MemberItem, NewBackup, Row, TableInfo};
+pub use admin::{DropSnippet, Dropped};
 pub use frame::frame;
 pub use listen::{bind, serve};
+pub use snippets::snippets_router;
 
 pub use topics::{
     Encoding, GroupItem, NewRecord, Publish, Published, RecordItem, Rewind, RewindTo, TopicItem,
@@ -44,6 +47,7 @@ use web::{Code, Problem, ProblemBody};
         (name = "drafts", description = "Offers that are not published yet"),
         (name = "sellers", description = "A seller's lists, counts and counters"),
         (name = "topics", description = "Topics, for those without Kafka"),
+        (name = "photos", description = "Photos of offers"),
         (name = "demo", description = "The sample sellers of `dvor demo`"),
         (name = "admin", description = "What the command line uses; needs the scope admin"),
     )
@@ -57,12 +61,20 @@ fn routes(app: &App) -> (Router<App>, OpenApi) {
         .merge(health::routes())
         .nest("/v1/admin", admin::routes());
     let routes = if config.roles.has(Role::Api) {
-        always.merge(topics::routes()).merge(offers::api::routes().with_state(app.offers.clone()))
+        always
+            .merge(topics::routes())
+            .merge(photo_routes(app))
+            .merge(offers::api::routes().with_state(app.offers.clone()))
     } else {
         always
     };
     let routes = if config.demo { routes.merge(demo::routes()) } else { routes };
     routes.split_for_parts()
+}
+
+/// Flow crates have a state of their own.
+fn photo_routes(app: &App) -> OpenApiRouter<App> {
+    photos::api::http::routes(app.config.photos.max_bytes).with_state(app.photos.clone())
 }
 
 pub fn router(door: Door) -> Router {

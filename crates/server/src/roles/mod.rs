@@ -3,7 +3,10 @@
 
 pub mod api;
 mod files;
+mod offers_scheduler;
+mod photos;
 mod relay;
+mod snippets;
 
 use std::fmt;
 
@@ -19,27 +22,53 @@ pub enum Role {
     Api,
     /// Carries the outboxes of all systems to the topics, and clears files away that nobody holds.
     Relay,
+    /// Serves snippets on their own port, and makes them from topics.
+    Snippets,
+    /// Loads, moderates, expires and archives offers.
+    OffersScheduler,
+    /// Fetches and keeps the photos of offers.
+    Photos,
 }
 
 impl Role {
-    pub const ALL: [Self; 2] = [Self::Api, Self::Relay];
+    pub const ALL: [Self; 5] = [Self::Api, Self::Relay, Self::Snippets, Self::OffersScheduler, Self::Photos];
 
     pub const fn name(self) -> &'static str {
         match self {
             Self::Api => "api",
             Self::Relay => "relay",
+            Self::Snippets => "snippets",
+            Self::OffersScheduler => "offers-scheduler",
+            Self::Photos => "photos",
         }
     }
 }
 
 /// Starts the work of all roles of this process.
-pub async fn start(app: &App, http: api::Taken, grpc: api::Taken, tasks: &Tasks) -> Result<()> {
+pub async fn start(app: &App, ports: Ports, tasks: &Tasks) -> Result<()> {
     if app.config.roles.has(Role::Relay) {
         relay::start(app, tasks);
         files::start(app, tasks).await?;
     }
+    if let Some(port) = ports.snippets {
+        snippets::start(app, port, tasks).await?;
+    }
+    if app.config.roles.has(Role::OffersScheduler) {
+        offers_scheduler::start(app, tasks).await?;
+    }
+    if app.config.roles.has(Role::Photos) {
+        photos::start(app, tasks).await?;
+    }
     // The ports come last: whoever finds them open finds everything behind them.
-    api::start(app, http, grpc, tasks).await
+    api::start(app, ports.http, ports.grpc, tasks).await
+}
+
+/// The addresses that a process listens on.
+pub struct Ports {
+    pub http: api::Taken,
+    pub grpc: api::Taken,
+    /// Only with the role `snippets`.
+    pub snippets: Option<api::Taken>,
 }
 
 /// The roles of a process.

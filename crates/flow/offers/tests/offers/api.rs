@@ -113,7 +113,7 @@ async fn an_offer_reads_back_as_it_was_written_and_settled() {
     let read = client.get(&format!("/v1/offers/{id}")).await;
     assert_eq!((read.status.as_u16(), read.etag.as_deref()), (200, Some("\"1\"")));
     let offer = read.body;
-    assert_eq!(offer["category"]["path"], json!(["Electronics", "Phones", "Smartphones"]));
+    assert_eq!(offer["category"]["path"], json!(["Electronics", "Phones and communication", "Smartphones"]));
     assert_eq!(offer["attributes"][0]["value"], "apple", "an option is kept by its id");
     assert_eq!(offer["attributes"][1]["value"], 1024.0, "a number is kept in the attribute's unit");
     assert_eq!(offer["photos"][0]["state"], "waiting");

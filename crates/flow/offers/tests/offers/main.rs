@@ -3,7 +3,10 @@
 
 mod api;
 mod api_access;
+mod archive;
 mod drafts;
+mod fsck;
+mod kept;
 mod model_based;
 mod support;
 mod validate;
