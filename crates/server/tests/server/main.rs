@@ -11,6 +11,7 @@ mod grpc;
 mod http;
 mod knowledge;
 mod life;
+mod offers;
 mod program;
 mod telemetry;
 mod topics;
