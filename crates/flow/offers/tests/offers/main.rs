@@ -1,5 +1,11 @@
 //! The offers as a whole, on real stores.
 #![allow(clippy::unwrap_used)]
 
+mod autoload;
+mod autoload_dry;
+mod autoload_ends;
+mod autoload_kill;
+mod feed;
 mod model_based;
+mod recount;
 mod support;
