@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod autoload;
+mod autoload_back;
 mod autoload_dry;
 mod autoload_ends;
 mod autoload_kill;
