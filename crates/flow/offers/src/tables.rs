@@ -2,7 +2,7 @@
 
 use store::{Space, Table, TableSpec};
 use wire::feeds::{FeedDecision, Tally};
-use wire::offers::{EventRow, FeedHead, FeedRow, OfferPart, Opinion, SweepRow};
+use wire::offers::{ArchiveFile, Erasure, EventRow, FeedHead, FeedRow, OfferPart, Opinion, SweepRow};
 
 const SYSTEM: &str = "offers";
 
@@ -59,6 +59,14 @@ pub const FEED_SWEEPS: Table<(String, String, i64), SweepRow> =
 pub const FEED_DECISIONS: Table<(String, String, i64), FeedDecision> =
     Table::new(SYSTEM, "feed_decisions", &["seller_id", "namespace", "task_id"], Space::Small);
 
+/// (month as year and month, hash): the files of the archive that are this shard's.
+pub const ARCHIVE_FILES: Table<(u32, Vec<u8>), ArchiveFile> =
+    Table::new(SYSTEM, "archive_files", &["month", "hash"], Space::Small);
+/// (block of ids): which ids the archive has, and in which month; see `archive::ids`.
+pub const ARCHIVE_IDS: Table<(u32,), Vec<u8>> = Table::new(SYSTEM, "archive_ids", &["block"], Space::Large);
+/// Sellers of whom nothing may stay, or stayed.
+pub const ERASURES: Table<(String,), Erasure> = Table::new(SYSTEM, "erasures", &["seller_id"], Space::Small);
+
 /// Where the walks over a shard stand, by the walk's name.
 pub const WALKS: Table<(String,), Vec<u8>> = Table::new(SYSTEM, "walks", &["walk"], Space::Small);
 
@@ -78,6 +86,9 @@ pub fn tables() -> Vec<TableSpec> {
         FEED_HEAD.spec(),
         FEED_SWEEPS.spec(),
         FEED_DECISIONS.spec(),
+        ARCHIVE_FILES.spec(),
+        ARCHIVE_IDS.spec(),
+        ERASURES.spec(),
         WALKS.spec(),
     ]
 }

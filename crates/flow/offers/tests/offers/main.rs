@@ -1,12 +1,15 @@
 //! The offers as a whole, on real stores.
 #![allow(clippy::unwrap_used)]
 
+mod archive;
 mod autoload;
 mod autoload_back;
 mod autoload_dry;
 mod autoload_ends;
 mod autoload_kill;
 mod feed;
+mod fsck;
+mod kept;
 mod model_based;
 mod recount;
 mod support;
