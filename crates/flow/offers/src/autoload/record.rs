@@ -119,7 +119,7 @@ impl<'a> Writer<'a> {
             Decision::Created => self.create(tx, record, row, &mut result)?,
             Decision::Matched | Decision::Revived | Decision::Readopted => {
                 let row = row.unwrap_or_default();
-                self.update(tx, record, row, &decision, &mut result)?
+                self.update(tx, record, &row, &decision, &mut result)?
             }
         };
         result.set_outcome(outcome);
@@ -201,7 +201,7 @@ impl<'a> Writer<'a> {
         &mut self,
         tx: &mut Tx,
         record: FeedRecord,
-        row: FeedRow,
+        row: &FeedRow,
         how: &Decision,
         result: &mut RecordResult,
     ) -> Result<Outcome> {
@@ -213,7 +213,7 @@ impl<'a> Writer<'a> {
         };
         let comes_back = *how != Decision::Matched;
         let mut after = match how {
-            Decision::Revived => revived(&before, &row, self.opinions.get(&before.id)),
+            Decision::Revived => revived(&before, row, self.opinions.get(&before.id)),
             _ => before.clone(),
         };
         if let Some(content) = content.filter(|_| !same) {
@@ -239,7 +239,7 @@ impl<'a> Writer<'a> {
         self.seen.set(ordinal);
         let attention = after.status() == Status::Banned;
         let kept = FeedRow { offer_id: after.id, ordinal, fingerprint, attention, ..FeedRow::default() };
-        if kept != row {
+        if kept != *row {
             self.keep_row(tx, &external_id, kept)?;
         }
         let outcome = match how {
