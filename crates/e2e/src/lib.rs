@@ -6,5 +6,8 @@
 
 pub mod bench;
 pub mod cluster_member;
+pub mod http;
 pub mod load;
+pub mod redis;
+pub mod sweep_bench;
 pub mod torture;

@@ -11,5 +11,6 @@ mod grpc;
 mod http;
 mod life;
 mod program;
+mod snippets;
 mod telemetry;
 mod topics;
