@@ -71,7 +71,9 @@ async fn a_configuration_lives_from_its_first_check_to_a_dropped_snippet() {
     command(&["snippets", "check", "missing"]).refused(2, &["missing cannot be read"]);
 
     let path = folder.path().join("c.pb.txt");
-    let server = Server::start_with(|command| drop(command.arg("--snippets-config").arg(&path)));
+    let server = Server::start_with(|command| {
+        command.arg("--snippets-config").arg(&path);
+    });
     assert_eq!(call(&server, Method::PUT, "/note/1", Some(json!({"a": 1})), None).await.0, 200);
     assert_eq!(call(&server, Method::GET, "/note/1", None, None).await, (200, json!({"note": {"a": 1}})));
     let large = client().put(format!("{}/note/1", server.snippets)).header("content-type", "json");
