@@ -1,85 +1,156 @@
-//! An HTTP client that costs next to nothing, so that it takes little of what is measured.
+//! A thin HTTP/1.1 client: one connection, one question at a time, as little work as can be, so that a load generator
+//! on the same cores does not measure itself.
 
-use anyhow::{Context as _, ensure};
+use std::net::SocketAddr;
+
+use anyhow::{Context as _, bail, ensure};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// One connection that is kept open.
 pub struct Client {
     stream: TcpStream,
     host: String,
     buffer: Vec<u8>,
 }
 
-impl Client {
-    pub async fn connect(host: &str) -> anyhow::Result<Self> {
-        let stream = TcpStream::connect(host).await?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream, host: host.to_owned(), buffer: Vec::with_capacity(64 << 10) })
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub etag: Option<String>,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn json(&self) -> anyhow::Result<serde_json::Value> {
+        serde_json::from_slice(&self.body)
+            .with_context(|| format!("{}: {}", self.status, String::from_utf8_lossy(&self.body)))
     }
 
-    /// Calls and gives the status and the body.
-    pub async fn call(&mut self, method: &str, path: &str, body: &[u8]) -> anyhow::Result<(u16, Vec<u8>)> {
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-            self.host,
-            body.len()
+    /// The answer, if it has this status.
+    pub fn expect(self, status: u16) -> anyhow::Result<Self> {
+        ensure!(
+            self.status == status,
+            "{} instead of {status}: {}",
+            self.status,
+            String::from_utf8_lossy(&self.body)
         );
-        let mut request = head.into_bytes();
+        Ok(self)
+    }
+}
+
+/// What the head of an answer says.
+struct Head {
+    status: u16,
+    etag: Option<String>,
+    length: Option<usize>,
+    chunked: bool,
+}
+
+impl Client {
+    pub async fn connect(address: SocketAddr) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, host: address.to_string(), buffer: Vec::with_capacity(16 << 10) })
+    }
+
+    pub async fn get(&mut self, path: &str) -> anyhow::Result<Answer> {
+        self.ask("GET", path, "", b"").await
+    }
+
+    pub async fn post(&mut self, path: &str, json: &serde_json::Value) -> anyhow::Result<Answer> {
+        self.ask("POST", path, "content-type: application/json\r\n", json.to_string().as_bytes()).await
+    }
+
+    /// `headers` are whole lines.
+    pub async fn ask(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &[u8],
+    ) -> anyhow::Result<Answer> {
+        let mut request =
+            format!("{method} {path} HTTP/1.1\r\nhost: {}\r\n{headers}", self.host).into_bytes();
+        if !body.is_empty() || method != "GET" {
+            request.extend_from_slice(format!("content-length: {}\r\n", body.len()).as_bytes());
+        }
+        request.extend_from_slice(b"\r\n");
         request.extend_from_slice(body);
         self.stream.write_all(&request).await?;
+        self.answer().await
+    }
+
+    async fn answer(&mut self) -> anyhow::Result<Answer> {
         self.buffer.clear();
-        let head_end = loop {
-            if let Some(at) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
-                break at + 4;
+        let end = loop {
+            if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
+                break end + 4;
             }
-            self.more().await?;
+            self.read_more().await?;
         };
-        let head = std::str::from_utf8(&self.buffer[..head_end])?.to_ascii_lowercase();
-        let status: u16 = head.split(' ').nth(1).context("a status")?.parse()?;
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-        let length: usize = length.map_or(Ok(0), str::parse)?;
-        while self.buffer.len() < head_end + length {
-            self.more().await?;
+        let head = parse_head(&self.buffer[..end])?;
+        let body = if head.chunked {
+            self.chunks(end).await?
+        } else {
+            let length = head.length.unwrap_or(0);
+            while self.buffer.len() < end + length {
+                self.read_more().await?;
+            }
+            self.buffer[end..end + length].to_vec()
+        };
+        Ok(Answer { status: head.status, etag: head.etag, body })
+    }
+
+    async fn chunks(&mut self, mut at: usize) -> anyhow::Result<Vec<u8>> {
+        let mut body = Vec::new();
+        loop {
+            let line = loop {
+                if let Some(line) = find(&self.buffer[at..], b"\r\n") {
+                    break line;
+                }
+                self.read_more().await?;
+            };
+            let size = usize::from_str_radix(std::str::from_utf8(&self.buffer[at..at + line])?.trim(), 16)?;
+            let begin = at + line + 2;
+            while self.buffer.len() < begin + size + 2 {
+                self.read_more().await?;
+            }
+            if size == 0 {
+                return Ok(body);
+            }
+            body.extend_from_slice(&self.buffer[begin..begin + size]);
+            at = begin + size + 2;
         }
-        Ok((status, self.buffer[head_end..head_end + length].to_vec()))
     }
 
-    /// Calls, and fails when the answer is not 200.
-    pub async fn good(&mut self, method: &str, path: &str, body: &[u8]) -> anyhow::Result<Vec<u8>> {
-        let (status, answer) = self.call(method, path, body).await?;
-        ensure!(status == 200, "{method} {path} was answered {status}: {}", String::from_utf8_lossy(&answer));
-        Ok(answer)
-    }
-
-    async fn more(&mut self) -> anyhow::Result<()> {
-        let count = self.stream.read_buf(&mut self.buffer).await?;
-        ensure!(count > 0, "the connection was closed");
+    async fn read_more(&mut self) -> anyhow::Result<()> {
+        if self.stream.read_buf(&mut self.buffer).await? == 0 {
+            bail!("the server closed the connection");
+        }
         Ok(())
     }
 }
 
-/// Open connections that many tasks share, each for one call at a time.
-pub struct Pool {
-    host: String,
-    free: std::sync::Mutex<Vec<Client>>,
+fn parse_head(bytes: &[u8]) -> anyhow::Result<Head> {
+    let text = std::str::from_utf8(bytes)?;
+    let mut lines = text.split("\r\n");
+    let first = lines.next().unwrap_or_default();
+    let status = first.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let mut head =
+        Head { status: status.context("an HTTP answer")?, etag: None, length: None, chunked: false };
+    for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+        let value = value.trim();
+        if name.eq_ignore_ascii_case("content-length") {
+            head.length = Some(value.parse()?);
+        } else if name.eq_ignore_ascii_case("etag") {
+            head.etag = Some(value.to_owned());
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            head.chunked = value.eq_ignore_ascii_case("chunked");
+        }
+    }
+    Ok(head)
 }
 
-impl Pool {
-    pub fn new(host: &str) -> Self {
-        Self { host: host.to_owned(), free: std::sync::Mutex::default() }
-    }
-
-    pub async fn good(&self, method: &str, path: &str, body: &[u8]) -> anyhow::Result<Vec<u8>> {
-        let free = self.free.lock().map_or(None, |mut free| free.pop());
-        let mut client = match free {
-            Some(client) => client,
-            None => Client::connect(&self.host).await?,
-        };
-        let answer = client.good(method, path, body).await?;
-        if let Ok(mut free) = self.free.lock() {
-            free.push(client);
-        }
-        Ok(answer)
-    }
+fn find(bytes: &[u8], pattern: &[u8]) -> Option<usize> {
+    bytes.windows(pattern.len()).position(|window| window == pattern)
 }

@@ -1,6 +1,7 @@
 //! How fast snippets are: over HTTP against a constant handler and against Redis, in lookups, from a topic, and
 //! while a million of them expire.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use clap::{Parser, Subcommand};
 use e2e::bench::{self, Figure, Rate, by_turns, rate};
-use e2e::http::Pool;
+use e2e::http_pool::Pool;
 use e2e::load::content;
 use e2e::redis::{self, Redis};
 use e2e::sweep_bench;
@@ -61,11 +62,11 @@ async fn main() -> anyhow::Result<()> {
 }
 
 async fn over_http(server: &Server, folder: &Path, time: Duration) -> anyhow::Result<Vec<Figure>> {
-    let pool = Arc::new(Pool::new(&server.snippets));
+    let pool = Arc::new(Pool::new(server.snippets));
     let front_folder = tempfile::tempdir_in(folder)?;
     let redis = Redis::start(front_folder.path())?;
     let front = Front::start(redis.port)?;
-    let redis_pool = Arc::new(Pool::new(&front.host));
+    let redis_pool = Arc::new(Pool::new(front.host));
     preload(&pool, "org").await?;
     let put = async || {
         let pool = pool.clone();
@@ -164,7 +165,7 @@ fn document(seed: u64) -> Vec<u8> {
 
 /// Fills a topic that nobody reads yet, then lets the snippets read it.
 async fn from_topic(server: &Server, messages: u64) -> anyhow::Result<Figure> {
-    let admin = Pool::new(&server.http);
+    let admin = Pool::new(server.http);
     admin.good("PUT", "/v1/topics/news", b"").await?;
     for first in (0..messages).step_by(500) {
         let records: Vec<Value> = (first..(first + 500).min(messages))
@@ -190,7 +191,7 @@ async fn from_topic(server: &Server, messages: u64) -> anyhow::Result<Figure> {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let seconds = began.elapsed().as_secs_f64();
-    let pool = Pool::new(&server.snippets);
+    let pool = Pool::new(server.snippets);
     for n in [0, messages / 2, messages - 1] {
         pool.good("GET", &format!("/news/{n}"), b"").await?;
     }
@@ -218,8 +219,8 @@ const SCHEMA: &str = r#"{"type": "object", "required": ["id", "title", "price"],
 struct Server {
     child: Child,
     config: PathBuf,
-    http: String,
-    snippets: String,
+    http: SocketAddr,
+    snippets: SocketAddr,
 }
 
 impl Server {
@@ -242,7 +243,8 @@ impl Server {
             .env("DVOR_EMBEDDED__RESERVE_BYTES", "0")
             .stdin(Stdio::null())
             .spawn()?;
-        let mut server = Self { child, config, http: String::new(), snippets: String::new() };
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut server = Self { child, config, http: nowhere, snippets: nowhere };
         let began = Instant::now();
         let running: Value = loop {
             if let Some(running) =
@@ -256,8 +258,9 @@ impl Server {
             );
             std::thread::sleep(Duration::from_millis(20));
         };
-        let address = |name: &str| {
-            running[name].as_str().map(str::to_owned).with_context(|| format!("an address for {name}"))
+        let address = |name: &str| -> anyhow::Result<SocketAddr> {
+            let text = running[name].as_str().with_context(|| format!("an address for {name}"))?;
+            Ok(text.parse()?)
         };
         (server.http, server.snippets) = (address("http")?, address("snippets")?);
         Ok(server)
@@ -275,7 +278,7 @@ impl Drop for Server {
 /// The HTTP front of Redis, in a process of its own as ours is.
 struct Front {
     child: Child,
-    host: String,
+    host: SocketAddr,
 }
 
 impl Front {
@@ -286,7 +289,7 @@ impl Front {
             command.args(["redis-front", &redis_port.to_string()]).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         std::io::BufReader::new(child.stdout.take().context("a stdout")?).read_line(&mut line)?;
-        let host = line.trim().strip_prefix("listening ").context("the front does not listen")?.to_owned();
+        let host = line.trim().strip_prefix("listening ").context("the front does not listen")?.parse()?;
         Ok(Self { child, host })
     }
 }

@@ -1,6 +1,7 @@
 //! The parent of the snippets' kill test: writes over HTTP, kills, and looks whether everything acknowledged is there.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use tokio::process::{Child, ChildStdout, Command};
 
 use super::snippets_child::{BAD_EVERY, key};
 use super::{Plan, Report};
-use crate::http::Client;
+use crate::http::{Answer, Client};
 
 const WRITERS: usize = 8;
 const KEYS_EACH: usize = 25;
@@ -77,12 +78,12 @@ async fn one_life(
     let reopened = began.elapsed();
     report.slowest_reopen_ms = report.slowest_reopen_ms.max(reopened.as_millis());
     ensure!(reopened <= plan.patience, "a restart took {} ms", reopened.as_millis());
-    check_held(&host, ledger, report).await?;
-    check_messages(&host, ledger).await?;
+    check_held(host, ledger, report).await?;
+    check_messages(host, ledger).await?;
     let writers: Vec<_> = std::mem::take(&mut ledger.held)
         .into_iter()
         .enumerate()
-        .map(|(writer, held)| tokio::spawn(write(host.clone(), writer, held, seed ^ writer as u64)))
+        .map(|(writer, held)| tokio::spawn(write(host, writer, held, seed ^ writer as u64)))
         .collect();
     tokio::time::sleep(load).await;
     kill(&mut child).await?;
@@ -98,9 +99,9 @@ async fn one_life(
     Ok(())
 }
 
-async fn listening(lines: &mut Lines<BufReader<ChildStdout>>) -> anyhow::Result<String> {
+async fn listening(lines: &mut Lines<BufReader<ChildStdout>>) -> anyhow::Result<SocketAddr> {
     let line = lines.next_line().await?.context("the child ended by itself")?;
-    Ok(line.strip_prefix("listening ").with_context(|| format!("the child said {line:?}"))?.to_owned())
+    Ok(line.strip_prefix("listening ").with_context(|| format!("the child said {line:?}"))?.parse()?)
 }
 
 async fn kill(child: &mut Child) -> anyhow::Result<()> {
@@ -124,20 +125,20 @@ fn note(ledger: &mut Ledger, line: &str, report: &mut Report) -> anyhow::Result<
 }
 
 /// PUTs and DELETEs one key after another until the server is gone.
-async fn write(host: String, writer: usize, mut held: Vec<Held>, seed: u64) -> (Vec<Held>, u64) {
+async fn write(host: SocketAddr, writer: usize, mut held: Vec<Held>, seed: u64) -> (Vec<Held>, u64) {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut acknowledged = 0;
-    let Ok(mut client) = Client::connect(&host).await else { return (held, acknowledged) };
+    let Ok(mut client) = Client::connect(host).await else { return (held, acknowledged) };
     loop {
         let place = rng.random_range(0..held.len());
         let value = (rng.random_range(0..4) > 0).then(|| rng.random_range(0..1_000_000_000));
         held[place].pending = Some(value);
         let path = format!("/held/w{writer}-{place}");
         let called = match value {
-            Some(value) => client.good("PUT", &path, format!("{{\"n\": {value}}}").as_bytes()).await,
-            None => client.good("DELETE", &path, b"").await,
+            Some(value) => call(&mut client, "PUT", &path, format!("{{\"n\": {value}}}").as_bytes()).await,
+            None => call(&mut client, "DELETE", &path, b"").await,
         };
-        if called.is_err() {
+        if called.and_then(|answer| answer.expect(200)).is_err() {
             return (held, acknowledged);
         }
         held[place] = Held { acknowledged: value, pending: None };
@@ -145,11 +146,15 @@ async fn write(host: String, writer: usize, mut held: Vec<Held>, seed: u64) -> (
     }
 }
 
-async fn check_held(host: &str, ledger: &mut Ledger, report: &mut Report) -> anyhow::Result<()> {
+async fn call(client: &mut Client, method: &str, path: &str, body: &[u8]) -> anyhow::Result<Answer> {
+    client.ask(method, path, "content-type: json\r\n", body).await
+}
+
+async fn check_held(host: SocketAddr, ledger: &mut Ledger, report: &mut Report) -> anyhow::Result<()> {
     let mut client = Client::connect(host).await?;
     for (writer, held) in ledger.held.iter_mut().enumerate() {
         for (place, held) in held.iter_mut().enumerate() {
-            let (status, body) = client.call("GET", &format!("/held/w{writer}-{place}"), b"").await?;
+            let Answer { status, body, .. } = client.get(&format!("/held/w{writer}-{place}")).await?;
             let found = match status {
                 404 => None,
                 200 => serde_json::from_slice::<serde_json::Value>(&body)?["held"]["n"].as_u64(),
@@ -165,11 +170,11 @@ async fn check_held(host: &str, ledger: &mut Ledger, report: &mut Report) -> any
 }
 
 /// Every acknowledged message becomes a snippet or a dead letter, sooner or later.
-async fn check_messages(host: &str, ledger: &mut Ledger) -> anyhow::Result<()> {
+async fn check_messages(host: SocketAddr, ledger: &mut Ledger) -> anyhow::Result<()> {
     let mut client = Client::connect(host).await?;
     let began = Instant::now();
     while let Some(number) = ledger.messages.first().copied() {
-        let (status, body) = client.call("GET", &format!("/news/{}", key(number)), b"").await?;
+        let Answer { status, body, .. } = client.get(&format!("/news/{}", key(number))).await?;
         if status == 200 {
             let found = serde_json::from_slice::<serde_json::Value>(&body)?["news"]["n"].as_u64();
             ensure!(found == Some(number), "message {number} became {found:?}");
@@ -196,7 +201,7 @@ async fn dead_letters(client: &mut Client) -> anyhow::Result<BTreeSet<String>> {
     let mut keys = BTreeSet::new();
     let mut path = "/-/dead-letters?limit=1000".to_owned();
     loop {
-        let page: serde_json::Value = serde_json::from_slice(&client.good("GET", &path, b"").await?)?;
+        let page: serde_json::Value = client.get(&path).await?.expect(200)?.json()?;
         let items = page["items"].as_array().cloned().unwrap_or_default();
         keys.extend(items.iter().filter_map(|item| item["key"].as_str()).map(str::to_owned));
         let Some(cursor) = page["next_cursor"].as_str() else { return Ok(keys) };

@@ -18,14 +18,22 @@
 //! Not here: reading feed files (`feeds`), fetching photos (`photos`), enriching (`stages`). They meet the offers in
 //! topics.
 
+pub mod archive;
+pub mod autoload;
 pub mod cabinet;
 pub mod changes;
 pub mod config;
 pub mod counters;
 pub mod diff;
+pub mod due;
+pub mod erase;
 pub mod error;
+pub mod export;
+pub mod fsck;
+pub mod history;
 pub mod id;
 pub mod moderation;
+pub mod photos;
 pub mod presets;
 pub mod read;
 pub mod tables;
@@ -33,6 +41,8 @@ pub mod write;
 
 use std::sync::Arc;
 
+use catalog::Catalog;
+use files::Files;
 use kit::Clock;
 use store::Store;
 
@@ -50,6 +60,9 @@ pub const FEED_OFFERS_TOPIC: &str = "feed.offers";
 pub const FEED_RESULTS_TOPIC: &str = "feed.results";
 pub const FEED_DECISIONS_TOPIC: &str = "feed.decisions";
 
+/// Sellers of whom nothing may stay, key: the seller; those who keep something of his take it as their word.
+pub const ERASURES_TOPIC: &str = "offers.erasures";
+
 /// Woken when an offer's due time was written.
 pub const DUE_CHANNEL: &str = "offers.due";
 /// Woken when a sweep has work.
@@ -61,4 +74,19 @@ pub struct Offers {
     pub store: Store,
     pub clock: Clock,
     pub settings: Arc<Settings>,
+    pub catalog: Arc<Catalog>,
+    /// Where archived offers lie; without it none is archived and none is found there.
+    pub files: Option<Files>,
+}
+
+impl Offers {
+    pub fn new(store: Store, clock: Clock, settings: Settings, catalog: Catalog) -> Self {
+        Self { store, clock, settings: Arc::new(settings), catalog: Arc::new(catalog), files: None }
+    }
+
+    /// The same with an archive.
+    #[must_use]
+    pub fn with_files(self, files: Files) -> Self {
+        Self { files: Some(files), ..self }
+    }
 }

@@ -3,11 +3,14 @@
 
 mod backend;
 mod backup;
+mod catalog;
 mod cluster;
 mod completions;
 mod config;
 mod demo;
 pub mod exit;
+mod feed;
+mod geo;
 mod serve;
 mod snippets;
 mod store;
@@ -77,6 +80,8 @@ enum Command {
     #[command(subcommand)]
     Token(token::TokenCommand),
     #[command(subcommand)]
+    Feed(feed::FeedCommand),
+    #[command(subcommand)]
     Table(table::TableCommand),
     #[command(subcommand)]
     Topic(topic::TopicCommand),
@@ -86,6 +91,10 @@ enum Command {
     Snippets(snippets::SnippetsCommand),
     #[command(subcommand)]
     Store(store::StoreCommand),
+    #[command(subcommand)]
+    Catalog(catalog::CatalogCommand),
+    #[command(subcommand)]
+    Geo(geo::GeoCommand),
     Backup(backup::Backup),
     Restore(backup::Restore),
     Completions(completions::Completions),
@@ -124,11 +133,14 @@ impl Command {
             Self::Demo(demo) => demo.run(common).await,
             Self::Topic(topic) => topic.run(common).await,
             Self::Cluster(cluster) => cluster.run(common).await,
+            Self::Feed(feed) => feed.run(common),
             Self::Config(config) => config.run(common),
             Self::Token(token) => token.run(common).await,
             Self::Table(table) => table.run(common).await,
             Self::Snippets(snippets) => snippets.run(common).await,
             Self::Store(store) => store.run(common).await,
+            Self::Catalog(catalog) => catalog.run(common),
+            Self::Geo(geo) => geo.run(common),
             Self::Backup(backup) => backup.run(common).await,
             Self::Restore(restore) => restore.run(common).await,
             Self::Completions(completions) => completions.run(),

@@ -34,6 +34,8 @@ pub struct Config {
     pub limits: Limits,
     pub store_options: store::Options,
     pub topic: Topic,
+    pub downloads: Downloads,
+    pub photos: photos::Settings,
     /// Not a setting: `dvor demo` serves its sample sellers.
     pub demo: bool,
 }
@@ -62,6 +64,13 @@ pub struct Limits {
     pub shutdown: Duration,
 }
 
+/// What downloads of feeds and photos may reach, and how.
+#[derive(Clone, Debug)]
+pub struct Downloads {
+    pub allowed: Vec<fetch::IpNet>,
+    pub proxy: Option<fetch::Proxy>,
+}
+
 #[derive(Clone, Debug)]
 pub struct Topic {
     pub partitions: u32,
@@ -82,9 +91,6 @@ impl Config {
                  PostgreSQL store (--store postgres://…) to run roles in processes of their own"
             );
         }
-        settings.read("allow_private_addresses", |networks: Vec<String>| {
-            networks.iter().try_for_each(|network| values::check_network(network))
-        })?;
         let partitions: u32 = settings.number("topic.partitions")?;
         if !(1..=u32::from(store::SHARDS)).contains(&partitions) {
             bail!("{}: a topic has 1 to {} partitions", settings.place("topic.partitions"), store::SHARDS);
@@ -117,6 +123,13 @@ impl Config {
                 retention_bytes: settings.number("topic.retention_bytes")?,
                 replication: settings.number("topic.replication")?,
             },
+            downloads: Downloads {
+                allowed: settings.read("allow_private_addresses", |networks: Vec<String>| {
+                    networks.iter().map(|network| values::network(network)).collect()
+                })?,
+                proxy: settings.read("download_proxy", |text: String| values::proxy(&text))?,
+            },
+            photos: photos(settings)?,
             demo: false,
             roles,
             data,
@@ -154,6 +167,19 @@ fn limits(settings: &Settings) -> Result<Limits> {
         connections: settings.number("limits.connections")?,
         drain: Duration::from_millis(settings.number("limits.drain_ms")?),
         shutdown: Duration::from_millis(settings.number("limits.shutdown_ms")?),
+    })
+}
+
+fn photos(settings: &Settings) -> Result<photos::Settings> {
+    Ok(photos::Settings {
+        max_bytes: settings.number("photos.max_bytes")?,
+        max_pixels: settings.number("photos.max_pixels")?,
+        min_side_pixels: settings.number("photos.min_side_pixels")?,
+        format: settings.read("photos.format", |text: String| values::photo_format(&text))?,
+        downloads: settings.number("photos.downloads")?,
+        decoders: settings.number("photos.decoders")?,
+        idle_timeout: Duration::from_millis(settings.number("photos.idle_timeout_ms")?),
+        total_timeout: Duration::from_millis(settings.number("photos.total_timeout_ms")?),
     })
 }
 

@@ -3,6 +3,7 @@
 
 pub mod api;
 mod files;
+mod photos;
 mod relay;
 mod snippets;
 
@@ -22,16 +23,19 @@ pub enum Role {
     Relay,
     /// Serves snippets on their own port, and makes them from topics.
     Snippets,
+    /// Fetches and keeps the photos of offers.
+    Photos,
 }
 
 impl Role {
-    pub const ALL: [Self; 3] = [Self::Api, Self::Relay, Self::Snippets];
+    pub const ALL: [Self; 4] = [Self::Api, Self::Relay, Self::Snippets, Self::Photos];
 
     pub const fn name(self) -> &'static str {
         match self {
             Self::Api => "api",
             Self::Relay => "relay",
             Self::Snippets => "snippets",
+            Self::Photos => "photos",
         }
     }
 }
@@ -44,6 +48,9 @@ pub async fn start(app: &App, ports: Ports, tasks: &Tasks) -> Result<()> {
     }
     if let Some(port) = ports.snippets {
         snippets::start(app, port, tasks).await?;
+    }
+    if app.config.roles.has(Role::Photos) {
+        photos::start(app, tasks).await?;
     }
     // The ports come last: whoever finds them open finds everything behind them.
     api::start(app, ports.http, ports.grpc, tasks)

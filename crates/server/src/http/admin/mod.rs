@@ -2,6 +2,7 @@
 
 mod backup;
 mod cluster;
+mod constant;
 mod snippets;
 mod tables;
 mod tokens;
@@ -21,6 +22,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(tokens::routes())
         .merge(tables::routes())
         .merge(cluster::routes())
+        .merge(constant::routes())
         .merge(backup::routes())
         .merge(snippets::routes())
 }

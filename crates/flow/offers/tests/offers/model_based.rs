@@ -1,0 +1,627 @@
+//! Random sequences of operations against a plain model of them: the same answers, lists, counts and counters.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use kit::Timestamp;
+use model::{Issue, Level, OfferId, Status};
+use offers::counters::Counters;
+use offers::moderation::Effect;
+use offers::presets::Preset;
+use offers::tables::FEED;
+use offers::write::{Expected, Verb, by_api};
+use offers::{Error, Offers, Settings};
+use prost::Message as _;
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
+use topics::Record;
+use topics::consume::Handler as _;
+use wire::feeds::feed_message::Kind;
+use wire::feeds::{FeedBatch, FeedMessage, FeedRecord, FeedTerminal, OnMissing};
+use wire::offers::Opinion;
+use wire::offers::opinion::Verdict;
+
+use crate::support::{content, embedded, in_memory};
+
+const DAY_US: i64 = 86_400_000_000;
+const SELLERS: [&str; 3] = ["north", "south", "empty"];
+
+/// An offer in the model.
+#[derive(Clone, Debug)]
+struct Known {
+    seller: &'static str,
+    status: Status,
+    before_ban: Status,
+    title: String,
+    price: Option<i64>,
+    version: i64,
+    created_at: i64,
+    was_sold: bool,
+    opinion: Option<(i64, Verdict)>,
+    reasons: Vec<String>,
+    judged_for: Vec<String>,
+    expires_at: i64,
+    external_id: Option<String>,
+    problems: bool,
+}
+
+/// What the model knows of an id of a feed.
+#[derive(Clone, Debug)]
+struct Row {
+    offer: i64,
+    /// When the offer went, and what it was then.
+    dead: Option<(i64, Status)>,
+}
+
+#[derive(Default)]
+struct Plain {
+    offers: BTreeMap<i64, Known>,
+    rows: BTreeMap<(&'static str, String), Row>,
+    tasks: BTreeMap<&'static str, i64>,
+    sold: BTreeMap<&'static str, i64>,
+    money: BTreeMap<&'static str, i64>,
+}
+
+/// What an operation says, in words that both sides share.
+type Answer = Result<(Status, i64), &'static str>;
+
+impl Plain {
+    fn act(&mut self, id: i64, verb: Verb, expected: Option<i64>, now: i64) -> Answer {
+        let offer = self.offers.get_mut(&id).ok_or("missing")?;
+        if expected.is_some_and(|expected| expected != offer.version) {
+            return Err("stale");
+        }
+        use Status::{Active, Banned, Deleted, Expired, Inactive, SoldElsewhere, SoldHere};
+        let from = offer.status;
+        let to = match verb {
+            Verb::Withdraw => Inactive,
+            Verb::Activate => Active,
+            Verb::Prolong => {
+                // Active only gets a later end, which is a change of its own.
+                if from == Active {
+                    offer.version += i64::from(offer.expires_at != expiry(offer, now));
+                    offer.expires_at = expiry(offer, now);
+                    return Ok((from, offer.version));
+                }
+                if from != Expired {
+                    return Err("illegal");
+                }
+                Active
+            }
+            Verb::SellHere => SoldHere,
+            Verb::SellElsewhere => SoldElsewhere,
+            Verb::Delete => Deleted,
+        };
+        if from == to {
+            return Ok((from, offer.version));
+        }
+        let allowed = match from {
+            Active => to != Active,
+            Inactive | Expired => to != Inactive,
+            Banned => to == Deleted,
+            SoldHere | SoldElsewhere => to == Active || to == Deleted,
+            _ => false,
+        };
+        if !allowed {
+            return Err("illegal");
+        }
+        offer.status = to;
+        offer.version += 1;
+        if to == Active {
+            offer.expires_at = expiry(offer, now);
+        }
+        if to == Deleted
+            && let Some(external_id) = &offer.external_id
+        {
+            let key = (offer.seller, external_id.clone());
+            if from == Banned {
+                self.rows.insert(key, Row { offer: id, dead: Some((now, Banned)) });
+            } else {
+                self.rows.remove(&key);
+            }
+        }
+        if to == SoldHere && !offer.was_sold {
+            offer.was_sold = true;
+            *self.sold.entry(offer.seller).or_default() += 1;
+            *self.money.entry(offer.seller).or_default() += offer.price.unwrap_or(0);
+        }
+        Ok((to, offer.version))
+    }
+
+    fn edit(&mut self, id: i64, expected: Option<i64>, title: &str, price: Option<i64>) -> Answer {
+        let offer = self.offers.get_mut(&id).ok_or("missing")?;
+        if expected.is_some_and(|expected| expected != offer.version) {
+            return Err("stale");
+        }
+        if offer.status == Status::Deleted {
+            return Err("missing");
+        }
+        if (offer.title.as_str(), offer.price) != (title, price) {
+            if offer.external_id.is_some() {
+                return Err("managed");
+            }
+            (offer.title, offer.price) = (title.to_owned(), price);
+            offer.version += 1;
+        }
+        Ok((offer.status, offer.version))
+    }
+
+    fn opine(&mut self, id: i64, at: i64, verdict: Verdict, reasons: &[String]) -> Answer {
+        let offer = self.offers.get_mut(&id).ok_or("early")?;
+        if let Some((then, old)) = offer.opinion
+            && (at < then || (at == then && old == Verdict::Ban && verdict != Verdict::Ban))
+        {
+            return Err("older");
+        }
+        offer.opinion = Some((at, verdict));
+        offer.judged_for = reasons.to_vec();
+        let bannable = matches!(offer.status, Status::Active | Status::Inactive | Status::Expired);
+        if verdict == Verdict::Ban && bannable {
+            offer.before_ban = offer.status;
+            offer.status = Status::Banned;
+            offer.reasons = reasons.to_vec();
+            offer.version += 1;
+        } else if verdict == Verdict::Ban && offer.status == Status::Banned && offer.reasons != reasons {
+            offer.reasons = reasons.to_vec();
+            offer.version += 1;
+        } else if verdict == Verdict::Unban && offer.status == Status::Banned {
+            offer.status = offer.before_ban;
+            offer.reasons.clear();
+            offer.version += 1;
+        }
+        Ok((offer.status, offer.version))
+    }
+
+    /// A whole load: what its records make of the offers that are known, and what goes. Gives the ids of the feed that
+    /// need a new offer.
+    fn load(&mut self, seller: &'static str, records: &[Loaded], now: i64) -> Vec<Loaded> {
+        let mut seen = BTreeSet::new();
+        let mut new = Vec::new();
+        for record in records {
+            if !seen.insert(record.external_id.clone()) {
+                continue;
+            }
+            let key = (seller, record.external_id.clone());
+            let row = self.rows.get(&key).cloned();
+            let offer = row.as_ref().and_then(|row| self.offers.get_mut(&row.offer));
+            match (row, offer) {
+                (Some(Row { dead: None, .. }), Some(offer)) if record.broken => offer.problems = true,
+                _ if record.broken => {}
+                (Some(Row { dead: None, .. }), Some(offer)) => offer.loaded(record, now),
+                (Some(Row { offer: id, dead: Some((died_at, status)) }), Some(offer))
+                    if now - died_at < 30 * DAY_US =>
+                {
+                    offer.revive(record, status, now);
+                    self.rows.insert(key, Row { offer: id, dead: None });
+                }
+                _ => new.push(record.clone()),
+            }
+        }
+        for ((_, external_id), row) in self.rows.iter_mut().filter(|((owner, _), _)| *owner == seller) {
+            if row.dead.is_none() && !seen.contains(external_id) {
+                let offer = self.offers.get_mut(&row.offer).unwrap();
+                row.dead = Some((now, offer.status));
+                offer.status = Status::Deleted;
+                offer.version += 1;
+            }
+        }
+        new
+    }
+
+    /// Time has passed: what is past its end expires.
+    fn expire(&mut self, now: i64) {
+        for offer in self.offers.values_mut() {
+            if offer.status == Status::Active && offer.expires_at <= now {
+                offer.status = Status::Expired;
+                offer.version += 1;
+            }
+        }
+    }
+
+    /// The ids of a list, newest first.
+    fn list(&self, seller: &str, preset: Preset) -> Vec<i64> {
+        let mut found: Vec<_> = self
+            .offers
+            .iter()
+            .filter(|(_, offer)| offer.seller == seller && offer.is_in(preset))
+            .map(|(id, offer)| (offer.created_at, *id))
+            .collect();
+        found.sort_unstable();
+        found.into_iter().rev().map(|(_, id)| id).collect()
+    }
+
+    fn counters(&self, seller: &str) -> Counters {
+        let count = |status: Status| {
+            self.offers.values().filter(|offer| offer.seller == seller && offer.status == status).count()
+                as i64
+        };
+        let money = self.money.get(seller).copied().unwrap_or(0);
+        Counters {
+            active: count(Status::Active),
+            expired: count(Status::Expired),
+            banned: count(Status::Banned),
+            sold: self.sold.get(seller).copied().unwrap_or(0),
+            money_earned: if money == 0 { BTreeMap::new() } else { [("RUB".to_owned(), money)].into() },
+        }
+    }
+}
+
+/// A record of a feed.
+#[derive(Clone, Debug)]
+struct Loaded {
+    external_id: String,
+    title: String,
+    price: Option<i64>,
+    broken: bool,
+}
+
+/// Both lifetimes are the same in these runs.
+fn expiry(_: &Known, now: i64) -> i64 {
+    now + 60 * DAY_US
+}
+
+impl Known {
+    fn loaded(&mut self, record: &Loaded, now: i64) {
+        self.problems = false;
+        let differs = (&self.title, self.price) != (&record.title, record.price);
+        let was_expired = self.status == Status::Expired;
+        if differs || was_expired {
+            self.version += 1;
+        }
+        if was_expired {
+            self.status = Status::Active;
+            self.expires_at = expiry(self, now);
+        }
+        (self.title, self.price) = (record.title.clone(), record.price);
+    }
+
+    fn revive(&mut self, record: &Loaded, status: Status, now: i64) {
+        let last = if status == Status::Banned { self.before_ban } else { status };
+        self.status = match last {
+            Status::Inactive | Status::SoldHere | Status::SoldElsewhere => last,
+            _ => Status::Active,
+        };
+        let is_sold = matches!(last, Status::SoldHere | Status::SoldElsewhere);
+        self.reasons.clear();
+        if !is_sold && self.opinion.is_some_and(|(_, verdict)| verdict == Verdict::Ban) {
+            self.before_ban = self.status;
+            self.status = Status::Banned;
+            self.reasons = self.judged_for.clone();
+        }
+        if self.status == Status::Active {
+            self.expires_at = expiry(self, now);
+        }
+        self.problems = false;
+        self.version += 1;
+        (self.title, self.price) = (record.title.clone(), record.price);
+    }
+
+    fn is_in(&self, preset: Preset) -> bool {
+        match preset {
+            _ if self.status == Status::Deleted => false,
+            Preset::All => true,
+            Preset::Manual => self.external_id.is_none(),
+            Preset::Active => self.status == Status::Active,
+            Preset::Inactive => self.status == Status::Inactive,
+            Preset::Expired => self.status == Status::Expired,
+            Preset::Banned => self.status == Status::Banned,
+            Preset::WithProblems => self.status == Status::Banned || self.problems,
+            Preset::Sold => matches!(self.status, Status::SoldHere | Status::SoldElsewhere),
+            Preset::FromFeed => self.external_id.is_some(),
+        }
+    }
+}
+
+fn answer(result: Result<model::Offer, Error>) -> Answer {
+    match result {
+        Ok(offer) => Ok((offer.status(), offer.version)),
+        Err(Error::NoOffer(_)) => Err("missing"),
+        Err(Error::Stale { .. }) => Err("stale"),
+        Err(Error::IllegalMove(_)) => Err("illegal"),
+        Err(Error::ManagedByFeed { .. }) => Err("managed"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+struct Run {
+    offers: Offers,
+    plain: Plain,
+    rng: StdRng,
+}
+
+impl Run {
+    async fn step(&mut self) {
+        self.offers.clock.advance(Duration::from_micros(self.rng.random_range(1..1_000)));
+        let ids: Vec<_> = self.plain.offers.keys().copied().collect();
+        let choice = if ids.is_empty() { 0 } else { self.rng.random_range(0..12) };
+        match choice {
+            0..=1 => return self.create().await,
+            10 => return self.load().await,
+            11 => return self.wait().await,
+            _ => {}
+        }
+        let raw = ids[self.rng.random_range(0..ids.len())];
+        let id = OfferId::from_raw(raw).unwrap();
+        let version = self.plain.offers[&raw].version;
+        let expected = match self.rng.random_range(0..4) {
+            0 => Some(version - 1),
+            1 => None,
+            _ => Some(version),
+        };
+        let condition = expected.map_or(Expected::Any, Expected::Version);
+        match choice {
+            2..=3 => {
+                let title = format!("title {}", self.rng.random_range(0..3));
+                let price = self.rng.random_bool(0.7).then(|| self.rng.random_range(0..5) * 100);
+                let new = content(&title, price);
+                let edited =
+                    self.offers.edit(id, condition, &by_api("test", "edit"), move |_| Ok(new.clone())).await;
+                assert_eq!(answer(edited), self.plain.edit(raw, expected, &title, price));
+            }
+            4..=5 => self.opine(id).await,
+            _ => {
+                let verbs = [
+                    Verb::Withdraw,
+                    Verb::Activate,
+                    Verb::Prolong,
+                    Verb::SellHere,
+                    Verb::SellElsewhere,
+                    Verb::Delete,
+                ];
+                // Deleted is the end, so it is chosen seldom.
+                let most = if self.rng.random_bool(0.1) { 6 } else { 5 };
+                let verb = verbs[self.rng.random_range(0..most)];
+                let acted = self.offers.act(id, verb, condition, &by_api("test", verb.reason())).await;
+                assert_eq!(
+                    answer(acted),
+                    self.plain.act(raw, verb, expected, self.offers.clock.now().0),
+                    "{verb:?}"
+                );
+            }
+        }
+    }
+
+    async fn create(&mut self) {
+        let seller = SELLERS[self.rng.random_range(0..2)];
+        let price = self.rng.random_bool(0.7).then(|| self.rng.random_range(1..100) * 100);
+        let made =
+            self.offers.create(seller, content("new", price), &by_api("test", "create")).await.unwrap();
+        let known = Known {
+            seller,
+            status: Status::Active,
+            before_ban: Status::Unspecified,
+            title: "new".to_owned(),
+            price,
+            version: 1,
+            created_at: self.offers.clock.now().0,
+            was_sold: false,
+            opinion: None,
+            reasons: Vec::new(),
+            judged_for: Vec::new(),
+            expires_at: self.offers.clock.now().0 + 60 * DAY_US,
+            external_id: None,
+            problems: false,
+        };
+        self.plain.offers.insert(made.id, known);
+    }
+
+    /// A load of a small feed: some ids missing, some broken, some twice.
+    async fn load(&mut self) {
+        let seller = SELLERS[self.rng.random_range(0..2)];
+        let mut records = Vec::new();
+        for number in 0..8 {
+            if self.rng.random_bool(0.25) {
+                continue;
+            }
+            let record = Loaded {
+                external_id: format!("x{number}"),
+                title: format!("feed {}", self.rng.random_range(0..2)),
+                price: self.rng.random_bool(0.5).then_some(700),
+                broken: self.rng.random_bool(0.1),
+            };
+            records.extend(std::iter::repeat_n(record, if self.rng.random_bool(0.1) { 2 } else { 1 }));
+        }
+        let task = self.plain.tasks.entry(seller).or_insert(0);
+        *task += 1;
+        let load = Load { seller, task: *task };
+        let cut = self.rng.random_range(0..=records.len());
+        for (place, part) in [&records[..cut], &records[cut..]].into_iter().enumerate() {
+            load.send(&self.offers, load.batch(place as i64 + 1, part)).await;
+        }
+        load.send(&self.offers, load.terminal(2)).await;
+        let shards = [store::Shard::of(seller)];
+        offers::autoload::sweep::work(&self.offers, None, &shards).await.unwrap();
+        let now = self.offers.clock.now().0;
+        for record in self.plain.load(seller, &records, now) {
+            self.adopt(seller, &record, now).await;
+        }
+    }
+
+    /// A new offer of a feed: its id is the system's to choose, all else the model knows.
+    async fn adopt(&mut self, seller: &'static str, record: &Loaded, now: i64) {
+        let key = (seller, "default", record.external_id.as_str());
+        let row = self.offers.store.get(&FEED, store::Shard::of(seller), key).await.unwrap().unwrap();
+        let known = Known {
+            seller,
+            status: Status::Active,
+            before_ban: Status::Unspecified,
+            title: record.title.clone(),
+            price: record.price,
+            version: 1,
+            created_at: now,
+            was_sold: false,
+            opinion: None,
+            reasons: Vec::new(),
+            judged_for: Vec::new(),
+            expires_at: now + 60 * DAY_US,
+            external_id: Some(record.external_id.clone()),
+            problems: false,
+        };
+        assert!(self.plain.offers.insert(row.offer_id, known).is_none(), "{row:?} is not a new offer");
+        let key = (seller, record.external_id.clone());
+        self.plain.rows.insert(key, Row { offer: row.offer_id, dead: None });
+    }
+
+    /// Days go by.
+    async fn wait(&mut self) {
+        let days = self.rng.random_range(1..40);
+        self.offers.clock.advance(Duration::from_micros(days * DAY_US as u64));
+        for seller in SELLERS {
+            let mut progress = offers::due::Progress::default();
+            offers::due::take_turn(&self.offers, None, store::Shard::of(seller), &mut progress)
+                .await
+                .unwrap();
+        }
+        self.plain.expire(self.offers.clock.now().0);
+    }
+
+    async fn opine(&mut self, id: OfferId) {
+        let verdict = if self.rng.random_bool(0.5) { Verdict::Ban } else { Verdict::Unban };
+        let opinion = Opinion {
+            offer_id: id.to_string(),
+            verdict: verdict.into(),
+            reasons: vec![format!("reason {}", self.rng.random_range(0..2))],
+            text: String::new(),
+            // Few moments, so that some are equal and some late.
+            timestamp: self.rng.random_range(1..8),
+            moderator: "m".to_owned(),
+        };
+        let found = match self.offers.opine(id, &opinion).await.unwrap() {
+            Effect::Applied(offer) => Ok((offer.status(), offer.version)),
+            Effect::Older => Err("older"),
+            Effect::Early => Err("early"),
+        };
+        let expected = self.plain.opine(id.raw(), opinion.timestamp, verdict, &opinion.reasons);
+        assert_eq!(found, expected);
+    }
+
+    /// Everything a cabinet shows.
+    async fn compare(&mut self) {
+        for seller in SELLERS {
+            let counts: BTreeMap<_, _> = self.offers.counts(seller).await.unwrap().into_iter().collect();
+            for preset in Preset::EVERY {
+                let expected = self.plain.list(seller, preset);
+                let limit = self.rng.random_range(1..12);
+                assert_eq!(self.pages(seller, preset, limit).await, expected, "{seller} {}", preset.name());
+                assert_eq!(counts[&preset], expected.len() as i64, "{seller} {}", preset.name());
+            }
+            let mut counters = self.offers.counters(seller).await.unwrap();
+            counters.money_earned.retain(|_, amount| *amount != 0);
+            assert_eq!(counters, self.plain.counters(seller), "{seller}");
+        }
+        for (id, known) in &self.plain.offers {
+            let offer = self.offers.get(OfferId::from_raw(*id).unwrap()).await.unwrap();
+            assert_eq!((offer.status(), offer.version), (known.status, known.version));
+            let snapshot = self.offers.store.snapshot(store::Shard::of(known.seller)).await.unwrap();
+            let history = offers::write::events(&snapshot, &offer, None, Timestamp(0), 1_000).await.unwrap();
+            let versions: Vec<_> = history.iter().map(|event| event.version).collect();
+            assert_eq!(versions, (1..=known.version).rev().collect::<Vec<_>>(), "the history of {id}");
+        }
+    }
+
+    async fn pages(&self, seller: &str, preset: Preset, limit: usize) -> Vec<i64> {
+        let mut found = Vec::new();
+        let mut place = None;
+        loop {
+            let (page, next) = self.offers.page(seller, preset, place, limit).await.unwrap();
+            found.extend(page.iter().map(|offer| offer.id));
+            let Some(next) = next else { return found };
+            place = Some(next);
+        }
+    }
+}
+
+/// Sends a load's messages as the topic would.
+struct Load {
+    seller: &'static str,
+    task: i64,
+}
+
+impl Load {
+    async fn send(&self, offers: &Offers, kind: Kind) {
+        let message = FeedMessage {
+            seller_id: self.seller.to_owned(),
+            namespace: "default".to_owned(),
+            task_id: self.task,
+            dry_run: false,
+            kind: Some(kind),
+        };
+        let record = Record {
+            partition: 0,
+            offset: 0,
+            key: self.seller.into(),
+            payload: message.encode_to_vec().into(),
+            headers: Vec::new(),
+            timestamp: Timestamp(0),
+        };
+        let handler = offers::autoload::Batches(offers.clone());
+        let apply = async |tx: &mut store::Tx| {
+            handler
+                .apply(tx, std::slice::from_ref(&record))
+                .await
+                .map_err(|failure| Error::Missing(failure.to_string()))
+        };
+        offers.store.transact(store::Shard::of(self.seller), apply).await.unwrap();
+    }
+
+    fn batch(&self, number: i64, records: &[Loaded]) -> Kind {
+        let record = |record: &Loaded| {
+            let content = content(&record.title, record.price);
+            let issue = Issue { level: Level::Error.into(), code: "geo_missing".into(), ..Issue::default() };
+            FeedRecord {
+                external_id: record.external_id.clone(),
+                fingerprint: content.encode_to_vec(),
+                content: Some(content),
+                issues: if record.broken { vec![issue] } else { Vec::new() },
+                ..FeedRecord::default()
+            }
+        };
+        Kind::Batch(FeedBatch { number, records: records.iter().map(record).collect() })
+    }
+
+    fn terminal(&self, batches: i64) -> Kind {
+        Kind::Terminal(FeedTerminal {
+            batches,
+            on_missing: OnMissing::Delete.into(),
+            guard_percent: 0,
+            removal: false,
+        })
+    }
+}
+
+fn settings(counter_stripes: u32) -> Settings {
+    let days = |days: u64| Duration::from_secs(days * 86_400);
+    Settings {
+        lifetime: days(60),
+        feed_lifetime: days(60),
+        // Nothing leaves for the archive here.
+        archive_after: days(36_500),
+        counter_stripes,
+        ..Settings::default()
+    }
+}
+
+async fn run(offers: Offers, seed: u64, steps: usize) {
+    let mut run = Run { offers, plain: Plain::default(), rng: StdRng::seed_from_u64(seed) };
+    for step in 0..steps {
+        run.step().await;
+        if step % 50 == 49 {
+            run.compare().await;
+        }
+    }
+    run.compare().await;
+}
+
+#[tokio::test]
+async fn offers_do_what_a_plain_model_does() {
+    for seed in 0..20 {
+        println!("seed {seed}");
+        run(in_memory(settings(1)), seed, 400).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn and_so_they_do_on_the_embedded_engine() {
+    let (offers, _folder) = embedded(settings(3)).await;
+    run(offers, 100, 600).await;
+}

@@ -1,0 +1,41 @@
+//! What the tests share.
+
+use catalog::Catalog;
+use kit::{Clock, Timestamp};
+use model::{Content, Money};
+use offers::{Offers, Settings};
+use store::{Options, Schema, Store, TableSpec};
+
+/// A moment in the year 2026.
+pub(crate) const BEGINNING: Timestamp = Timestamp(1_790_000_000_000_000);
+
+pub(crate) fn schema() -> Schema {
+    let tables: Vec<TableSpec> = [offers::tables(), topics::tables(), cluster::tables()].concat();
+    Schema::new(tables)
+}
+
+pub(crate) fn offers_on(store: Store, settings: Settings) -> Offers {
+    Offers::new(store, Clock::manual(BEGINNING), settings, Catalog::shipped())
+}
+
+/// The memory engine, for what needs many small steps.
+pub(crate) fn in_memory(settings: Settings) -> Offers {
+    offers_on(Store::memory(schema()), settings)
+}
+
+/// The embedded engine in a folder that goes with the returned guard.
+pub(crate) async fn embedded(settings: Settings) -> (Offers, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("embedded:{}", folder.path().join("store").display());
+    let options = Options { reserve_bytes: 0, ..Options::default() };
+    let store = Store::open(&[url], schema(), &options).await.unwrap();
+    (offers_on(store, settings), folder)
+}
+
+pub(crate) fn content(title: &str, price_minor: Option<i64>) -> Content {
+    Content {
+        title: title.to_owned(),
+        price: price_minor.map(|minor| Money { minor, currency: "RUB".to_owned() }),
+        ..Content::default()
+    }
+}

@@ -1,0 +1,163 @@
+//! Words become numbers, and a text a row of them.
+//!
+//! A number is written as one character, so that an automaton over characters finds whole words only.
+
+use rustc_hash::FxHashMap;
+
+/// A word that is nowhere in the catalog.
+pub(super) const UNKNOWN: u32 = 0;
+
+/// Words that stand between the words that matter. What follows one of the first list describes the thing and is not the
+/// thing itself: a case *for* a phone.
+const PREPOSITIONS: &[&str] = &[
+    "для", "к", "ко", "на", "под", "от", "с", "со", "из", "в", "во", "без", "по", "у", "при", "о", "об",
+    "до", "за", "for", "with", "to", "from", "in", "on", "at", "without", "by", "of",
+];
+const FILLERS: &[&str] = &[
+    "и",
+    "или",
+    "а",
+    "the",
+    "a",
+    "an",
+    "and",
+    "or",
+    "не",
+    "продам",
+    "продаю",
+    "продается",
+    "продаются",
+    "продажа",
+    "куплю",
+    "новый",
+    "новая",
+    "новое",
+    "новые",
+    "б",
+    "бу",
+    "срочно",
+    "состояние",
+    "состоянии",
+    "отличное",
+    "отличном",
+    "хорошее",
+    "хорошем",
+    "идеальное",
+    "идеальном",
+    "оригинал",
+    "торг",
+    "недорого",
+    "дешево",
+    "sale",
+    "new",
+    "used",
+    "sell",
+    "selling",
+    "купить",
+    "цена",
+    "шт",
+    "pcs",
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) id: u32,
+    /// A preposition stands somewhere before it in the same part of the title.
+    pub(super) described: bool,
+    pub(super) cyrillic: bool,
+}
+
+/// A text as the automata read it: `tokens[n]` is the n-th character of `row`.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    pub(super) tokens: Vec<Token>,
+    pub(super) row: String,
+    /// Where each character of `row` begins.
+    pub(super) starts: Vec<u32>,
+}
+
+impl Reading {
+    fn push(&mut self, token: Token) {
+        self.tokens.push(token);
+        self.starts.push(self.row.len() as u32);
+        self.row.push(letter(token.id));
+    }
+
+    /// The token that begins at a byte of `row`.
+    pub(super) fn token_at(&self, byte: usize) -> usize {
+        self.starts.partition_point(|start| (*start as usize) < byte)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Lexicon {
+    by_stem: FxHashMap<Box<str>, u32>,
+    /// The words of the catalog as they are written there, to spare the stemmer.
+    by_word: FxHashMap<Box<str>, u32>,
+}
+
+impl Lexicon {
+    pub(super) fn len(&self) -> usize {
+        self.by_stem.len()
+    }
+
+    /// Reads a text of the catalog; its words become known.
+    pub(super) fn learn(&mut self, text: &str) -> Reading {
+        let mut reading = Reading::default();
+        let folded = words::fold(text);
+        for word in words::split(&folded).filter(|word| !is_between(word)) {
+            let id = self.by_word.get(word).copied().unwrap_or_else(|| {
+                let stem = words::stem(word);
+                let next = self.by_stem.len() as u32 + 1;
+                let id = *self.by_stem.entry(stem.into()).or_insert(next);
+                self.by_word.insert(word.into(), id);
+                id
+            });
+            reading.push(Token { id, described: false, cyrillic: is_cyrillic(word) });
+        }
+        reading
+    }
+
+    pub(super) fn read(&self, text: &str) -> Reading {
+        self.read_folded(&words::fold(text))
+    }
+
+    pub(super) fn read_folded(&self, folded: &str) -> Reading {
+        let mut reading = Reading::default();
+        // What a preposition describes ends at a comma or a bracket.
+        for part in folded.split([',', ';', '(', ')', '|']) {
+            let mut described = false;
+            for word in words::split(part) {
+                if word.len() <= 14 && PREPOSITIONS.contains(&word) {
+                    described = true;
+                } else if !is_between(word) {
+                    reading.push(Token { id: self.id(word), described, cyrillic: is_cyrillic(word) });
+                }
+            }
+        }
+        reading
+    }
+
+    fn id(&self, word: &str) -> u32 {
+        if let Some(id) = self.by_word.get(word) {
+            return *id;
+        }
+        self.by_stem.get(words::stem(word).as_ref()).copied().unwrap_or(UNKNOWN)
+    }
+}
+
+fn is_between(word: &str) -> bool {
+    // Longer words are in neither list; most words of a title are longer.
+    word.len() <= 20 && (PREPOSITIONS.contains(&word) || FILLERS.contains(&word))
+}
+
+fn is_cyrillic(word: &str) -> bool {
+    word.chars().next().is_some_and(|c| ('а'..='я').contains(&c))
+}
+
+/// The character of a token: every number but the surrogates, which are no characters.
+fn letter(id: u32) -> char {
+    const SURROGATES: u32 = 0xd800;
+    let code = id + 1;
+    char::from_u32(if code >= SURROGATES { code + 0x800 } else { code }).unwrap_or('\u{1}')
+}

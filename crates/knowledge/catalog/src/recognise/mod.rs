@@ -1,0 +1,102 @@
+//! Recognition: what a seller wrote, in terms of the catalog. Built once per catalog, then only read.
+
+mod attributes;
+mod lexicon;
+mod number;
+mod phrases;
+mod rarity;
+mod title;
+mod values;
+
+pub use attributes::{AttributeProblem, Given, ProblemKind, RecognisedAttributes, Source, Typed, Value};
+
+use crate::model::Catalog;
+use lexicon::Lexicon;
+use phrases::Phrases;
+use rarity::Rarity;
+use values::Values;
+
+/// The category that a title was taken for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recognised {
+    /// The best category, whether or not it is good enough; none when no word is known.
+    pub category: Option<String>,
+    /// From 0 to 1.
+    pub score: f32,
+    /// The score is over the threshold and nothing else comes close: the category may be used.
+    pub confident: bool,
+    /// Up to three, the best first.
+    pub suggestions: Vec<Suggestion>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suggestion {
+    pub category: String,
+    pub score: f32,
+}
+
+/// The index of one catalog.
+pub struct Recogniser {
+    catalog: Catalog,
+    lexicon: Lexicon,
+    phrases: Phrases,
+    rarity: Rarity,
+    values: Values,
+    /// Of each category the words of its names and of its ancestors', sorted.
+    context: Vec<Vec<u32>>,
+    /// Of each category the one above it.
+    parents: Vec<Option<usize>>,
+}
+
+impl Catalog {
+    /// Builds the index that recognises titles and attributes; takes a moment, so keep it.
+    pub fn recogniser(&self) -> Recogniser {
+        let mut lexicon = Lexicon::default();
+        let phrases = Phrases::build(self, &mut lexicon);
+        let values = Values::build(self, &mut lexicon);
+        let rarity = Rarity::build(self, &lexicon);
+        let context = context(self, &lexicon);
+        let parent =
+            |category: &crate::model::Category| category.parent.as_deref().and_then(|id| self.index_of(id));
+        let parents = self.categories().iter().map(parent).collect();
+        Recogniser { catalog: self.clone(), lexicon, phrases, rarity, values, context, parents }
+    }
+}
+
+impl Recogniser {
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// The category of an offer by its title and, if there is one, the seller's own category path from the root down.
+    pub fn recognise(&self, title: &str, seller_path: &[&str]) -> Recognised {
+        title::recognise(self, title, seller_path)
+    }
+
+    /// The typed values of what the seller gave under his own names, completed from the title.
+    pub fn recognise_attributes(
+        &self,
+        category: &str,
+        given: &[Given<'_>],
+        title: &str,
+    ) -> RecognisedAttributes {
+        attributes::recognise(self, category, given, title)
+    }
+}
+
+fn context(catalog: &Catalog, lexicon: &Lexicon) -> Vec<Vec<u32>> {
+    let mut all: Vec<Vec<u32>> = Vec::with_capacity(catalog.categories().len());
+    for category in catalog.categories() {
+        let parent = category.parent.as_deref().and_then(|parent| catalog.index_of(parent));
+        let mut tokens = parent.map(|parent| all[parent].clone()).unwrap_or_default();
+        for text in
+            [category.names.ru.as_str(), &category.names.en].into_iter().chain(category.synonyms.all())
+        {
+            tokens.extend(lexicon.read(text).tokens.iter().map(|token| token.id));
+        }
+        tokens.sort_unstable();
+        tokens.dedup();
+        all.push(tokens);
+    }
+    all
+}

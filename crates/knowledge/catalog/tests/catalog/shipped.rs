@@ -1,0 +1,30 @@
+//! The catalog that is compiled in.
+
+use catalog::{Catalog, Language};
+
+#[test]
+fn it_keeps_every_rule_and_every_file_is_in_the_program() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../catalog");
+    let problems = catalog::check(&folder).unwrap();
+    assert!(problems.is_empty(), "{problems:#?}");
+    let mut on_disk: Vec<String> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| format!("catalog/{}", entry.unwrap().file_name().display()))
+        .filter(|name| name.ends_with(".catalog"))
+        .collect();
+    on_disk.sort();
+    let mut compiled: Vec<String> = Catalog::shipped_files().into_iter().map(|file| file.name).collect();
+    compiled.sort();
+    assert_eq!(compiled, on_disk);
+}
+
+#[test]
+fn a_retired_category_leads_to_its_successor() {
+    let (first, second) = (Catalog::shipped_version(1).unwrap(), Catalog::shipped());
+    assert_eq!((first.version(), second.version()), (1, 2));
+    assert!(first.category("pagers").is_some() && second.category("pagers").is_none());
+    assert_eq!(first.replaced_by("pagers"), None);
+    assert_eq!(second.replaced_by("pagers"), Some("phones"));
+    assert_eq!(second.path("smartphones", Language::Ru), ["Электроника", "Телефоны и связь", "Смартфоны"]);
+    assert!(Catalog::shipped_version(3).is_none());
+}
