@@ -10,6 +10,7 @@ pub mod http;
 pub mod http_pool;
 pub mod http_rate;
 pub mod load;
+pub mod own_feed;
 pub mod program;
 pub mod redis;
 pub mod sweep_bench;

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use catalog::Catalog;
 use cluster::Cluster;
 use files::Files;
 use kit::{Clock, Shutdown, Tasks};
 use metrics_exporter_prometheus::PrometheusHandle;
+use offers::Offers;
 use photos::Photos;
 use store::{Schema, Store, TableSpec};
 use topics::Topics;
@@ -30,6 +32,7 @@ pub struct Parts {
     pub store: Store,
     pub topics: Topics,
     pub files: Files,
+    pub offers: Offers,
     pub photos: Photos,
     /// `None` in a command, which takes no part in the work.
     pub cluster: Option<Cluster>,
@@ -82,10 +85,13 @@ impl App {
         let mut file_options = files::Options::new(config.data.join("incoming"));
         file_options.clock = clock.clone();
         let files = files::open(&config.files, store.clone(), file_options)?;
+        let offers = Offers::new(store.clone(), clock.clone(), config.offers.clone(), Catalog::shipped())
+            .with_files(files.clone());
         Ok(Self(Arc::new(Parts {
             topics: topics?,
             photos: open_photos(&config, &store, &files, cluster.clone(), &clock),
             files,
+            offers,
             cluster,
             verifier: Verifier::new(store.clone()),
             rates: Rates::new(config.limits.requests_per_second, config.limits.requests_burst),
@@ -159,6 +165,7 @@ pub fn tables() -> Vec<TableSpec> {
         topics::tables(),
         files::tables(),
         cluster::tables(),
+        offers::tables(),
         photos::tables(),
         snippets::tables(),
     ]

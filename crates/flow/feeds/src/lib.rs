@@ -31,6 +31,7 @@ mod offer;
 pub mod report;
 mod seen;
 mod text;
+pub mod unify;
 mod unpack;
 mod window;
 pub mod xsd;
@@ -39,6 +40,7 @@ pub use fatal::Fatal;
 pub use formats::{Format, RawRecord, Records, records};
 pub use limits::Limits;
 pub use offer::{FeedAttribute, FeedOffer};
+pub use unify::{Knowledge, Settings, fingerprint, unify};
 
 /// The published schema of the own format, and an example of it.
 pub const SCHEMA: &str = include_str!("../schema/feed.xsd");

@@ -36,6 +36,7 @@ pub struct Config {
     pub topic: Topic,
     pub downloads: Downloads,
     pub photos: photos::Settings,
+    pub offers: offers::Settings,
     /// Not a setting: `dvor demo` serves its sample sellers.
     pub demo: bool,
 }
@@ -130,6 +131,7 @@ impl Config {
                 proxy: settings.read("download_proxy", |text: String| values::proxy(&text))?,
             },
             photos: photos(settings)?,
+            offers: offer_settings(settings)?,
             demo: false,
             roles,
             data,
@@ -180,6 +182,23 @@ fn photos(settings: &Settings) -> Result<photos::Settings> {
         decoders: settings.number("photos.decoders")?,
         idle_timeout: Duration::from_millis(settings.number("photos.idle_timeout_ms")?),
         total_timeout: Duration::from_millis(settings.number("photos.total_timeout_ms")?),
+    })
+}
+
+fn offer_settings(settings: &Settings) -> Result<offers::Settings> {
+    let days = |key: &str| -> Result<Duration> {
+        let days: u32 = settings.number(key)?;
+        Ok(Duration::from_hours(24 * u64::from(days)))
+    };
+    Ok(offers::Settings {
+        lifetime: days("offers.lifetime_days")?,
+        feed_lifetime: days("offers.feed_lifetime_days")?,
+        archive_after: days("offers.archive_after_days")?,
+        events_kept: days("offers.events_days")?,
+        revive_within: days("offers.revive_days")?,
+        counter_stripes: settings.number("offers.counter_stripes")?,
+        wait_for_photo: settings.read("offers.wait_for_photo", Ok)?,
+        max_offers: settings.number("offers.max_offers")?,
     })
 }
 

@@ -43,6 +43,9 @@ use web::{Code, Problem, ProblemBody};
     components(schemas(ProblemBody)),
     tags(
         (name = "running", description = "For those who run it"),
+        (name = "offers", description = "What sellers have listed"),
+        (name = "drafts", description = "Offers that are not published yet"),
+        (name = "sellers", description = "A seller's lists, counts and counters"),
         (name = "topics", description = "Topics, for those without Kafka"),
         (name = "photos", description = "Photos of offers"),
         (name = "demo", description = "The sample sellers of `dvor demo`"),
@@ -58,7 +61,10 @@ fn routes(app: &App) -> (Router<App>, OpenApi) {
         .merge(health::routes())
         .nest("/v1/admin", admin::routes());
     let routes = if config.roles.has(Role::Api) {
-        always.merge(topics::routes()).merge(photo_routes(app))
+        always
+            .merge(topics::routes())
+            .merge(photo_routes(app))
+            .merge(offers::api::routes().with_state(app.offers.clone()))
     } else {
         always
     };

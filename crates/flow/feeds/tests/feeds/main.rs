@@ -1,8 +1,11 @@
 //! What is read of files, and what is said of them.
+#![allow(clippy::unwrap_used)]
 
+mod docs;
 mod formats;
 mod hostile;
 mod own;
+mod second_opinion;
 mod traps;
 
 use std::io::Cursor;
