@@ -13,5 +13,6 @@ mod knowledge;
 mod life;
 mod offers;
 mod program;
+mod snippets;
 mod telemetry;
 mod topics;
