@@ -10,6 +10,7 @@ mod config;
 mod demo;
 pub mod exit;
 mod feed;
+mod fsck;
 mod geo;
 mod serve;
 mod snippets;
@@ -87,6 +88,7 @@ enum Command {
     Topic(topic::TopicCommand),
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
+    Fsck(fsck::Fsck),
     #[command(subcommand)]
     Snippets(snippets::SnippetsCommand),
     #[command(subcommand)]
@@ -133,6 +135,7 @@ impl Command {
             Self::Demo(demo) => demo.run(common).await,
             Self::Topic(topic) => topic.run(common).await,
             Self::Cluster(cluster) => cluster.run(common).await,
+            Self::Fsck(fsck) => fsck.run(common).await,
             Self::Feed(feed) => feed.run(common),
             Self::Config(config) => config.run(common),
             Self::Token(token) => token.run(common).await,

@@ -20,6 +20,8 @@ pub fn routes() -> OpenApiRouter<Offers> {
         .merge(judged::routes())
         .merge(sellers::routes())
         .merge(drafts::routes())
+        .merge(super::seller::routes())
+        .merge(super::fsck::routes())
 }
 
 impl Call {
