@@ -11,6 +11,8 @@ use crate::presets::is_from_feed;
 
 /// Most bytes that a seller may write of an offer.
 pub(super) const MAX_CONTENT_BYTES: usize = 102_400;
+/// So much is shown of an id that cannot be kept.
+const MAX_SHOWN_CHARACTERS: usize = 64;
 /// The record travelled without its content, and the content is needed.
 pub(super) const CONTENT_NEEDED: &str = "content_needed";
 
@@ -132,7 +134,12 @@ fn content_bytes(record: &FeedRecord) -> usize {
 /// What is wrong with the id itself: without one, nothing can be kept.
 pub(super) fn bad_id(external_id: &str) -> Option<Issue> {
     names::check_external_id(external_id).err()?;
-    let issue = |code: &str| Issue { field: "id".to_owned(), ..error(IssueType::Validation, code) };
+    let value: String = external_id.chars().take(MAX_SHOWN_CHARACTERS).collect();
+    let issue = |code: &str| Issue {
+        field: "id".to_owned(),
+        value: value.clone(),
+        ..error(IssueType::Validation, code)
+    };
     Some(if external_id.is_empty() {
         issue("id_missing")
     } else if external_id.len() > names::MAX_EXTERNAL_ID_BYTES {

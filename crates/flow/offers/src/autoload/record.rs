@@ -61,6 +61,14 @@ pub(super) fn blank(record: &mut FeedRecord) -> RecordResult {
     }
 }
 
+/// The result of a record whose id cannot be kept; its issue shows the id.
+pub(super) fn nameless(record: &mut FeedRecord, issue: Issue) -> RecordResult {
+    let mut result = blank(record);
+    result.external_id.clear();
+    result.issues.push(issue);
+    RecordResult { outcome: Outcome::Rejected.into(), ..result }
+}
+
 impl<'a> Writer<'a> {
     #[expect(clippy::too_many_arguments, reason = "what was read for the run, each of its own kind")]
     pub(super) fn new(
@@ -84,10 +92,7 @@ impl<'a> Writer<'a> {
 
     pub(super) fn record(&mut self, tx: &mut Tx, mut record: FeedRecord) -> Result<RecordResult> {
         if let Some(issue) = bad_id(&record.external_id) {
-            let mut result = blank(&mut record);
-            result.external_id.truncate(0);
-            result.issues.push(issue);
-            return Ok(RecordResult { outcome: Outcome::Rejected.into(), ..result });
+            return Ok(nameless(&mut record, issue));
         }
         let known = self.stored.of(&record);
         let seen = known.row.is_some_and(|row| self.seen.has(row.ordinal));
