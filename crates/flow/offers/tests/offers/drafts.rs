@@ -241,3 +241,13 @@ async fn a_visitors_draft_dies_after_thirty_days_and_a_sellers_does_not() {
     assert!(title(offers, &kept).await.is_some());
     offers.create_draft(&visitor, content("new", None)).await.unwrap();
 }
+
+#[tokio::test]
+async fn an_erased_seller_leaves_no_draft() {
+    let client = service();
+    let (seller, _) = owners();
+    let draft = client.offers.create_draft(&seller, content("private", None)).await.unwrap();
+    client.offers.erase(SELLER, "test").await.unwrap();
+    offers::erase::go_on(&client.offers, None, seller.shard()).await.unwrap();
+    assert_eq!(title(&client.offers, &draft.id).await, None);
+}

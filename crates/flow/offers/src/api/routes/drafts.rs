@@ -253,7 +253,7 @@ async fn visible(offers: &Offers, call: &Call, id: &str) -> Result<Draft> {
     match offers.find_draft(id).await.map_err(|error| call.problem(error))? {
         Found::Draft(draft) => {
             require_visible(call, &draft)?;
-            Ok(draft)
+            Ok(*draft)
         }
         Found::Published(_) => Err(call.problem(no_draft(id))),
     }
