@@ -16,6 +16,7 @@ mod feed;
 mod fsck;
 mod kept;
 mod model_based;
+mod plain;
 mod recount;
 mod support;
 mod validate;
