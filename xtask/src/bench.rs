@@ -46,7 +46,7 @@ pub(crate) fn run(kind: Kind, args: &Args) -> Result<()> {
 
 fn run_all(steps: &Steps, programs: &[String], args: &Args) -> Result<()> {
     steps.run("build", || {
-        process::run(process::cargo().args(["build", "--release", "-p", "dvor-e2e", "--bins"]))
+        process::run(process::cargo().args(["build", "--release", "-p", "dvor", "-p", "dvor-e2e", "--bins"]))
     })?;
     let servers = if args.no_services { None } else { Some(steps.run("servers", Servers::start)?) };
     for missing in servers.iter().flat_map(Servers::missing) {

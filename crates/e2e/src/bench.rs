@@ -112,10 +112,16 @@ where
     for runner in runners {
         times.extend(runner.await??);
     }
-    let seconds = began.elapsed().as_secs_f64();
-    times.sort_unstable();
-    let at = |share: f64| times.get((times.len() as f64 * share) as usize).copied().unwrap_or_default();
-    Ok(Rate { per_second: times.len() as f64 / seconds, p50_us: at(0.5), p99_us: at(0.99) })
+    Ok(Rate::of(times, began.elapsed()))
+}
+
+impl Rate {
+    /// From the times of all calls, in microseconds, within a while.
+    pub fn of(mut times: Vec<u64>, elapsed: Duration) -> Self {
+        times.sort_unstable();
+        let at = |share: f64| times.get((times.len() as f64 * share) as usize).copied().unwrap_or_default();
+        Self { per_second: times.len() as f64 / elapsed.as_secs_f64(), p50_us: at(0.5), p99_us: at(0.99) }
+    }
 }
 
 /// Measures ours and the reference by turns, so that what goes on in the background meets both.

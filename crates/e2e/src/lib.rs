@@ -6,5 +6,8 @@
 
 pub mod bench;
 pub mod cluster_member;
+pub mod http;
+pub mod http_rate;
 pub mod load;
+pub mod program;
 pub mod torture;

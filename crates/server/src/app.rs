@@ -130,7 +130,15 @@ fn topic_options(config: &Config, clock: &Clock) -> topics::Options {
 
 /// All tables that this program knows.
 pub fn tables() -> Vec<TableSpec> {
-    [access::tables(), demo::tables(), topics::tables(), files::tables(), cluster::tables()].concat()
+    [
+        access::tables(),
+        demo::tables(),
+        topics::tables(),
+        files::tables(),
+        cluster::tables(),
+        snippets::tables(),
+    ]
+    .concat()
 }
 
 /// Opens the store alone. The sentence for a folder in use names who has it.

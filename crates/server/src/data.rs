@@ -18,7 +18,7 @@ pub struct Running {
     pub version: String,
     pub http: SocketAddr,
     pub grpc: SocketAddr,
-    /// Not listened on before the role `snippets` is there.
+    /// Listened on with the role `snippets` only.
     pub snippets: Option<SocketAddr>,
     pub started_at: Timestamp,
 }

@@ -13,6 +13,7 @@ use crate::app::{App, Part};
 use crate::cli::exit::{self, Failure};
 use crate::config::Config;
 use crate::data::{self, Lock, Running};
+use crate::roles::{Ports, Role};
 use crate::{http, roles, telemetry};
 
 /// Work may take this much longer to end than the calls that it waits for.
@@ -36,25 +37,37 @@ impl Server {
         let lock = data::lock(&config.data)?;
         let http = http::bind(config.http, "--http").await?;
         let grpc = http::bind(config.grpc, "--grpc").await?;
+        let snippets = if config.roles.has(Role::Snippets) {
+            Some(http::bind(config.snippets, "--snippets").await?)
+        } else {
+            None
+        };
         let app = App::open(config, telemetry::metrics()?, Part::Member).await?;
-        check_doors(&app, &[("http", http.1), ("grpc", grpc.1)]).await?;
+        let mut doors = vec![("http", http.1), ("grpc", grpc.1)];
+        doors.extend(snippets.as_ref().map(|taken| ("snippets", taken.1)));
+        check_doors(&app, &doors).await?;
 
         let running = Running {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             http: http.1,
             grpc: grpc.1,
-            snippets: None,
+            snippets: snippets.as_ref().map(|taken| taken.1),
             started_at: app.clock.now(),
         };
         let tasks = Tasks::default();
-        roles::start(&app, http, grpc, &tasks).await?;
+        if let Err(error) = roles::start(&app, Ports { http, grpc, snippets }, &tasks).await {
+            tasks.end(WORK_MARGIN).await;
+            app.close().await?;
+            return Err(error);
+        }
         tasks.spawn("metrics upkeep", upkeep(app.clone(), tasks.shutdown().clone()));
         app.local_key.write(&app.config.data)?;
         running.write(&app.config.data)?;
         tracing::info!(
             http = %running.http,
             grpc = %running.grpc,
+            snippets = running.snippets.map(tracing::field::display),
             roles = %app.config.roles,
             data = %app.config.data.display(),
             version = running.version,

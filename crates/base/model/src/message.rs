@@ -50,6 +50,46 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     ("duplicate", "the id «{value}» is in the feed more than once; the first one counts", "идентификатор «{value}» встречается в фиде несколько раз; учитывается первый"),
     ("banned", "the offer is banned: {0}", "предложение заблокировано: {0}"),
     ("quota_offers", "the seller may have at most {0} offers", "у продавца может быть не более {0} предложений"),
+    // Feed files as a whole.
+    ("feed_unreadable", "the file could not be read: {0}", "не удалось прочитать файл: {0}"),
+    ("feed_empty", "the file is empty", "файл пуст"),
+    ("feed_too_large", "the file has more than {0} bytes", "файл больше {0} байт"),
+    ("archive_broken", "the archive is damaged: {0}", "архив повреждён: {0}"),
+    ("archive_bomb", "the archive unpacks to more than {0} times its size", "архив распаковывается более чем в {0} раз от своего размера"),
+    ("archive_several_files", "the archive holds several files; the second is «{0}»", "в архиве несколько файлов; второй — «{0}»"),
+    ("archive_unsupported", "the archive uses {0}, which is not supported", "архив использует неподдерживаемую возможность: {0}"),
+    ("encoding_unknown", "the encoding «{0}» is not known", "кодировка «{0}» неизвестна"),
+    ("format_unknown", "the format is not known; the file begins with «{0}»", "формат не распознан; файл начинается с «{0}»"),
+    ("token_too_long", "a tag or comment outside of the offers has more than {0} bytes", "тег или комментарий вне предложений больше {0} байт"),
+    ("xml_root_unknown", "no known format begins with the element <{0}>", "ни один известный формат не начинается с элемента <{0}>"),
+    ("xml_truncated", "the file ends in the middle; it may not have been transferred whole", "файл обрывается; возможно, он передан не полностью"),
+    ("xml_broken_top", "the XML is broken outside of the offers: {0}", "XML нарушен вне предложений: {0}"),
+    ("xml_top_level", "the file breaks the schema outside of the offers: {0}", "файл не соответствует схеме вне предложений: {0}"),
+    ("json_truncated", "the JSON ends in the middle; the file may not have been transferred whole", "JSON обрывается; возможно, файл передан не полностью"),
+    ("json_broken_top", "the JSON is broken outside of the offers, at «{0}»", "JSON нарушен вне предложений, рядом с «{0}»"),
+    ("columns_too_many", "the table has {0} columns, at most {1} are allowed", "в таблице {0} столбцов, допустимо не более {1}"),
+    ("categories_too_many", "the file declares more than {0} categories", "в файле объявлено больше {0} категорий"),
+    // Records of feed files.
+    ("xml_broken", "the XML of the offer is broken: {0}", "XML предложения нарушен: {0}"),
+    ("xml_entity_unknown", "the reference {0} is not known; write the character itself", "ссылка {0} неизвестна; запишите сам символ"),
+    ("xml_unexpected_element", "<{field}> is not allowed here", "элемент <{field}> здесь недопустим"),
+    ("xml_repeated_element", "<{field}> is there more than once", "элемент <{field}> указан несколько раз"),
+    ("xml_missing_element", "<{field}> is missing in <{0}>", "в элементе <{0}> нет обязательного <{field}>"),
+    ("xml_unexpected_attribute", "<{0}> has no attribute {field}", "у элемента <{0}> нет атрибута {field}"),
+    ("xml_missing_attribute", "<{0}> lacks its attribute {field}", "у элемента <{0}> не указан атрибут {field}"),
+    ("xml_unexpected_text", "<{field}> holds text where only elements may be", "в элементе <{field}> не должно быть текста"),
+    ("too_deep", "elements are nested deeper than {0}", "вложенность элементов больше {0}"),
+    ("too_short", "{field} has {0} characters, at least {1} are needed", "в поле {field} {0} символов, нужно не менее {1}"),
+    ("record_too_long", "the offer takes more than {0} bytes of the file", "предложение занимает в файле больше {0} байт"),
+    ("json_broken", "the JSON of the offer is broken: {0}", "JSON предложения нарушен: {0}"),
+    ("json_not_an_object", "the offer is not a JSON object", "предложение не является объектом JSON"),
+    ("json_object_ignored", "{field} is an object that is not known here; it is not read", "{field} — неизвестный вложенный объект, он не читается"),
+    ("row_width", "the row has {0} cells, the header has {1}", "в строке {0} ячеек, а в заголовке {1}"),
+    ("title_composed", "there is no name; the title was made of type, brand and model", "названия нет; заголовок составлен из типа, марки и модели"),
+    ("category_undeclared", "the category {value} is not declared in the file", "категория {value} не объявлена в файле"),
+    ("category_parent_undeclared", "the parent category {value} is not declared in the file", "родительская категория {value} не объявлена в файле"),
+    ("characters_lost", "some characters could not be read; the file is not wholly in its encoding", "часть символов не прочитана: файл не целиком в своей кодировке"),
+    ("xml_entity_guessed", "{value} is not a reference of XML; it was read as HTML would", "{value} — не ссылка XML; прочитано как в HTML"),
     // Photos.
     ("photo_address_forbidden", "the photo's address is not a public one", "адрес фотографии не является публичным"),
     ("photo_not_found", "the photo's server answered {0}", "сервер фотографии ответил {0}"),
@@ -77,7 +117,21 @@ pub fn render(issue: &Issue, language: Language) -> String {
     fill(template, issue)
 }
 
-/// What the code means, without the parameters of one case.
+/// What a code means, without the parameters of one case.
+pub fn meaning(code: &str, language: Language) -> String {
+    let Some((_, english, russian)) = MESSAGES.iter().find(|(known, ..)| *known == code) else {
+        return code.to_owned();
+    };
+    let template = if language == Language::Russian { russian } else { english };
+    let mut parts = template.split('{');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        text.push('…');
+        text.push_str(part.split_once('}').map_or("", |(_, rest)| rest));
+    }
+    text
+}
+
 fn fill(template: &str, issue: &Issue) -> String {
     let mut text = String::with_capacity(template.len() + 32);
     let mut rest = template;

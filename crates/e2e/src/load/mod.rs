@@ -3,6 +3,7 @@
 pub mod bare_fjall;
 pub mod bare_postgres;
 mod database;
+pub mod offers;
 
 pub use database::Database;
 

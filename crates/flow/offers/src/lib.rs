@@ -24,6 +24,7 @@ pub mod config;
 pub mod counters;
 pub mod diff;
 pub mod error;
+pub mod fsck;
 pub mod id;
 pub mod moderation;
 pub mod photos;
@@ -35,6 +36,7 @@ pub mod write;
 use std::sync::Arc;
 
 use catalog::Catalog;
+use files::Files;
 use kit::Clock;
 use store::Store;
 
@@ -64,4 +66,18 @@ pub struct Offers {
     pub clock: Clock,
     pub settings: Arc<Settings>,
     pub catalog: Arc<Catalog>,
+    /// Where archived offers lie; without it none is archived and none is found there.
+    pub files: Option<Files>,
+}
+
+impl Offers {
+    pub fn new(store: Store, clock: Clock, settings: Settings, catalog: Catalog) -> Self {
+        Self { store, clock, settings: Arc::new(settings), catalog: Arc::new(catalog), files: None }
+    }
+
+    /// The same with an archive.
+    #[must_use]
+    pub fn with_files(self, files: Files) -> Self {
+        Self { files: Some(files), ..self }
+    }
 }

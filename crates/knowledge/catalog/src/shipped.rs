@@ -11,8 +11,22 @@ macro_rules! files {
     };
 }
 
-pub(crate) const FILES: &[(&str, &str)] =
-    files!["attributes.catalog", "electronics.catalog", "measures.catalog"];
+pub(crate) const FILES: &[(&str, &str)] = files![
+    "animals.catalog",
+    "attributes.catalog",
+    "brands.catalog",
+    "building.catalog",
+    "business.catalog",
+    "electronics.catalog",
+    "hobby.catalog",
+    "home.catalog",
+    "jobs.catalog",
+    "measures.catalog",
+    "personal.catalog",
+    "property.catalog",
+    "services.catalog",
+    "transport.catalog",
+];
 
 impl Catalog {
     /// The newest version of the shipped catalog.

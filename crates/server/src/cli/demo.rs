@@ -43,6 +43,7 @@ impl Demo {
         config.demo = true;
         config.http = free_unless_chosen(&settings, "http", config.http);
         config.grpc = free_unless_chosen(&settings, "grpc", config.grpc);
+        config.snippets = free_unless_chosen(&settings, "snippets", config.snippets);
         if is_default(&settings, "log.level") {
             "warn,dvor::server=error".clone_into(&mut config.log.level);
         }

@@ -8,7 +8,9 @@ mod completions;
 mod config;
 mod demo;
 pub mod exit;
+mod feed;
 mod serve;
+mod snippets;
 mod store;
 mod table;
 mod token;
@@ -76,11 +78,15 @@ enum Command {
     #[command(subcommand)]
     Token(token::TokenCommand),
     #[command(subcommand)]
+    Feed(feed::FeedCommand),
+    #[command(subcommand)]
     Table(table::TableCommand),
     #[command(subcommand)]
     Topic(topic::TopicCommand),
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
+    #[command(subcommand)]
+    Snippets(snippets::SnippetsCommand),
     #[command(subcommand)]
     Store(store::StoreCommand),
     Backup(backup::Backup),
@@ -121,9 +127,11 @@ impl Command {
             Self::Demo(demo) => demo.run(common).await,
             Self::Topic(topic) => topic.run(common).await,
             Self::Cluster(cluster) => cluster.run(common).await,
+            Self::Feed(feed) => feed.run(common),
             Self::Config(config) => config.run(common),
             Self::Token(token) => token.run(common).await,
             Self::Table(table) => table.run(common).await,
+            Self::Snippets(snippets) => snippets.run(common).await,
             Self::Store(store) => store.run(common).await,
             Self::Backup(backup) => backup.run(common).await,
             Self::Restore(restore) => restore.run(common).await,

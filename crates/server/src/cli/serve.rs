@@ -12,7 +12,7 @@ use crate::telemetry::Telemetry;
                         dvor serve --store postgres://dvor@db/dvor --roles api\n\n\
                         Every flag is also a key of the configuration and a variable DVOR_…; see `dvor config show`.")]
 pub struct Serve {
-    /// What this process does: all, or some of api, relay
+    /// What this process does: all, or some of api, relay, snippets
     #[arg(long, value_name = "ROLE,…")]
     roles: Option<String>,
     /// Address of the HTTP port
@@ -24,6 +24,9 @@ pub struct Serve {
     /// Address of the snippets port
     #[arg(long, value_name = "ADDR:PORT")]
     snippets: Option<String>,
+    /// Configuration of the snippets (protobuf text format)
+    #[arg(long, value_name = "FILE")]
+    snippets_config: Option<String>,
     /// Private networks that downloads may reach
     #[arg(long, value_name = "CIDR,…")]
     allow_private_addresses: Option<String>,
@@ -36,6 +39,7 @@ impl Serve {
             ("http", self.http.as_ref()),
             ("grpc", self.grpc.as_ref()),
             ("snippets", self.snippets.as_ref()),
+            ("snippets_config", self.snippets_config.as_ref()),
             ("allow_private_addresses", self.allow_private_addresses.as_ref()),
         ])?;
         let config = Config::from_settings(&settings).map_err(usage)?;

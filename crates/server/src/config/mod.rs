@@ -27,8 +27,8 @@ pub struct Config {
     pub files: String,
     pub http: Listen,
     pub grpc: Listen,
-    #[expect(dead_code, reason = "listened on when the role `snippets` is there")]
     pub snippets: Listen,
+    pub snippets_options: snippets::Options,
     pub log: Log,
     pub otel: Otel,
     pub limits: Limits,
@@ -95,6 +95,7 @@ impl Config {
             http: settings.read("http", |text: String| text.parse())?,
             grpc: settings.read("grpc", |text: String| text.parse())?,
             snippets: settings.read("snippets", |text: String| text.parse())?,
+            snippets_options: snippets_options(settings)?,
             log: Log {
                 level: settings.read("log.level", |text: String| values::check_level(text))?,
                 format: settings.read("log.format", |text: String| text.parse())?,
@@ -133,6 +134,15 @@ impl Config {
 
 fn is_embedded(urls: &[String]) -> bool {
     urls.iter().any(|url| url.starts_with("embedded:"))
+}
+
+fn snippets_options(settings: &Settings) -> Result<snippets::Options> {
+    let file = settings.text("snippets_config")?;
+    let absolute = |file: &String| std::path::absolute(file).with_context(|| format!("the file {file:?}"));
+    Ok(snippets::Options {
+        config: Some(&file).filter(|file| !file.is_empty()).map(absolute).transpose()?,
+        retry_pause: Duration::from_millis(settings.number("snippets_retry_pause_ms")?),
+    })
 }
 
 fn limits(settings: &Settings) -> Result<Limits> {

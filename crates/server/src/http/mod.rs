@@ -7,6 +7,7 @@ mod index;
 mod listen;
 mod openapi;
 mod request_id;
+mod snippets;
 mod topics;
 
 use std::sync::Arc;
@@ -21,8 +22,10 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 pub use admin::{BackupItem, BackupState, Backups, CreatedToken, MemberItem, NewBackup, Row, TableInfo};
+pub use admin::{DropSnippet, Dropped};
 pub use frame::frame;
 pub use listen::{bind, serve};
+pub use snippets::snippets_router;
 
 pub use topics::{
     Encoding, GroupItem, NewRecord, Publish, Published, RecordItem, Rewind, RewindTo, TopicItem,

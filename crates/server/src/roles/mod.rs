@@ -4,6 +4,7 @@
 pub mod api;
 mod files;
 mod relay;
+mod snippets;
 
 use std::fmt;
 
@@ -19,27 +20,41 @@ pub enum Role {
     Api,
     /// Carries the outboxes of all systems to the topics, and clears files away that nobody holds.
     Relay,
+    /// Serves snippets on their own port, and makes them from topics.
+    Snippets,
 }
 
 impl Role {
-    pub const ALL: [Self; 2] = [Self::Api, Self::Relay];
+    pub const ALL: [Self; 3] = [Self::Api, Self::Relay, Self::Snippets];
 
     pub const fn name(self) -> &'static str {
         match self {
             Self::Api => "api",
             Self::Relay => "relay",
+            Self::Snippets => "snippets",
         }
     }
 }
 
 /// Starts the work of all roles of this process.
-pub async fn start(app: &App, http: api::Taken, grpc: api::Taken, tasks: &Tasks) -> Result<()> {
+pub async fn start(app: &App, ports: Ports, tasks: &Tasks) -> Result<()> {
     if app.config.roles.has(Role::Relay) {
         relay::start(app, tasks);
         files::start(app, tasks).await?;
     }
+    if let Some(port) = ports.snippets {
+        snippets::start(app, port, tasks).await?;
+    }
     // The ports come last: whoever finds them open finds everything behind them.
-    api::start(app, http, grpc, tasks)
+    api::start(app, ports.http, ports.grpc, tasks)
+}
+
+/// The addresses that a process listens on.
+pub struct Ports {
+    pub http: api::Taken,
+    pub grpc: api::Taken,
+    /// Only with the role `snippets`.
+    pub snippets: Option<api::Taken>,
 }
 
 /// The roles of a process.

@@ -7,6 +7,7 @@ fn with_file(text: &str, arguments: &[&str]) -> Said {
     run(dvor()
         .current_dir(folder.path())
         .env("HOME", "/srv/somebody")
+        .env_remove("DVOR_SNIPPETS")
         .env_remove("XDG_DATA_HOME")
         .args(arguments))
 }
@@ -21,6 +22,7 @@ fn what_is_in_force_is_shown_with_its_source_and_without_secrets() {
         run(dvor()
             .current_dir(folder.path())
             .env("HOME", "/srv/somebody")
+            .env_remove("DVOR_SNIPPETS")
             .env("DVOR_LIMITS__BODY_BYTES", "1_000")
             .args(arguments)
             .args(json))

@@ -17,6 +17,8 @@ pub fn dvor() -> Command {
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("DVOR_")) {
         command.env_remove(name);
     }
+    // Tests run side by side, and nobody should meet at the usual port.
+    command.env("DVOR_SNIPPETS", "127.0.0.1:0");
     command
 }
 
@@ -63,6 +65,7 @@ pub struct Server {
     pub data: TempDir,
     pub http: String,
     pub grpc: String,
+    pub snippets: String,
 }
 
 impl Server {
@@ -81,10 +84,11 @@ impl Server {
         change(&mut command);
         let log = std::fs::File::create(data.path().join("log")).unwrap();
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
-        let mut server = Self { child, data, http: String::new(), grpc: String::new() };
+        let mut server =
+            Self { child, data, http: String::new(), grpc: String::new(), snippets: String::new() };
         let running = server.running();
         let address = |key: &str| format!("http://{}", running[key].as_str().expect("an address"));
-        (server.http, server.grpc) = (address("http"), address("grpc"));
+        (server.http, server.grpc, server.snippets) = (address("http"), address("grpc"), address("snippets"));
         server
     }
 

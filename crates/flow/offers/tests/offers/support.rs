@@ -1,7 +1,5 @@
 //! What the tests share.
 
-use std::sync::Arc;
-
 use catalog::Catalog;
 use kit::{Clock, Timestamp};
 use model::{Content, Money};
@@ -17,12 +15,7 @@ pub(crate) fn schema() -> Schema {
 }
 
 pub(crate) fn offers_on(store: Store, settings: Settings) -> Offers {
-    Offers {
-        store,
-        clock: Clock::manual(BEGINNING),
-        settings: Arc::new(settings),
-        catalog: Arc::new(Catalog::shipped()),
-    }
+    Offers::new(store, Clock::manual(BEGINNING), settings, Catalog::shipped())
 }
 
 /// The memory engine, for what needs many small steps.

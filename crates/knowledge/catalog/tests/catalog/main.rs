@@ -1,3 +1,4 @@
 //! The catalog as its users see it.
 
 mod shipped;
+mod titles;

@@ -2,6 +2,8 @@
 
 mod backup;
 mod cluster;
+mod constant;
+mod snippets;
 mod tables;
 mod tokens;
 
@@ -11,6 +13,7 @@ use crate::app::App;
 
 pub use backup::{BackupItem, BackupState, Backups, NewBackup};
 pub use cluster::MemberItem;
+pub use snippets::{DropSnippet, Dropped};
 pub use tables::{Row, TableInfo};
 pub use tokens::CreatedToken;
 
@@ -19,5 +22,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(tokens::routes())
         .merge(tables::routes())
         .merge(cluster::routes())
+        .merge(constant::routes())
         .merge(backup::routes())
+        .merge(snippets::routes())
 }

@@ -1,0 +1,118 @@
+//! Offers over an engine of the test's choice, and what a full recount says of them.
+
+use std::collections::BTreeMap;
+
+use catalog::Catalog;
+use files::Files;
+use kit::{Clock, Timestamp};
+use model::{Content, Money, Offer};
+use offers::tables::{CONTENT, COUNTERS, DUE, OFFER, PRESETS, PRESETS_COUNT};
+use offers::{Offers, Preset, Settings};
+use store::{Range, Read as _, Schema, Shard, Store};
+use wire::offers::Actor;
+
+pub(crate) const START: Timestamp = Timestamp(1_760_000_000_000_000);
+
+pub(crate) struct Kept {
+    pub(crate) offers: Offers,
+    _folder: tempfile::TempDir,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Engine {
+    Memory,
+    Embedded,
+}
+
+fn schema() -> Schema {
+    Schema::new(
+        offers::tables().into_iter().chain(topics::tables()).chain(files::tables()).chain(cluster::tables()),
+    )
+}
+
+pub(crate) async fn keep(engine: Engine, settings: Settings) -> Kept {
+    let folder = tempfile::tempdir().unwrap();
+    let store = match engine {
+        Engine::Memory => Store::memory(schema()),
+        Engine::Embedded => {
+            let url = format!("embedded:{}", folder.path().join("store").display());
+            let options = store::Options { cache_bytes: 16 << 20, reserve_bytes: 0, ..Default::default() };
+            Store::open(&[url], schema(), &options).await.unwrap()
+        }
+    };
+    let clock = Clock::manual(START);
+    let options = files::Options {
+        clock: clock.clone(),
+        reserve_bytes: 0,
+        ..files::Options::new(folder.path().join("incoming"))
+    };
+    let files = Files::over(files::objects::open("memory:").unwrap(), store.clone(), options).unwrap();
+    let offers = Offers::new(store, clock, settings, Catalog::shipped()).with_files(files);
+    Kept { offers, _folder: folder }
+}
+
+pub(crate) fn content(title: &str) -> Content {
+    Content {
+        category_id: "phones".into(),
+        title: title.into(),
+        description: format!("{title}, almost new, with its box and charger"),
+        price: Some(Money { minor: 199_000, currency: "RUB".into() }),
+        ..Content::default()
+    }
+}
+
+pub(crate) fn me() -> Actor {
+    offers::write::by_api("test", "test")
+}
+
+impl Kept {
+    pub(crate) async fn create(&self, seller: &str, title: &str) -> Offer {
+        self.offers.create(seller, content(title), &me()).await.unwrap()
+    }
+
+    /// Every list, length, counter and due row of the seller is what its offers say, counted anew.
+    pub(crate) async fn assert_agrees(&self, seller: &str) {
+        let snapshot = self.offers.store.snapshot(Shard::of(seller)).await.unwrap();
+        let all = Range::all(usize::MAX);
+        let parts = snapshot.scan(&OFFER, all.clone()).await.unwrap();
+        let found: Vec<Offer> = parts
+            .into_iter()
+            .filter(|((_, kind), _)| kind == CONTENT)
+            .filter_map(|(_, part)| match part.kind {
+                Some(wire::offers::offer_part::Kind::Content(offer)) => Some(offer),
+                _ => None,
+            })
+            .filter(|offer| offer.seller_id == seller)
+            .collect();
+        for preset in Preset::EVERY {
+            let mut expected: Vec<_> = found
+                .iter()
+                .filter(|offer| preset.holds(offer))
+                .map(|offer| (seller.to_owned(), preset.id(), offer.created_at, offer.id))
+                .collect();
+            expected.sort();
+            let range = Range::prefix((seller, preset.id()), usize::MAX).unwrap();
+            let rows: Vec<_> =
+                snapshot.scan(&PRESETS, range).await.unwrap().into_iter().map(|(key, ())| key).collect();
+            assert_eq!(rows, expected, "the list {}", preset.name());
+            let count = snapshot.get(&PRESETS_COUNT, (seller, preset.id())).await.unwrap().unwrap_or(0);
+            assert_eq!(count, expected.len() as i64, "the length of {}", preset.name());
+        }
+        let mut counters = BTreeMap::<String, i64>::new();
+        let range = Range::prefix((seller,), usize::MAX).unwrap();
+        for ((_, counter, _, _), value) in snapshot.scan(&COUNTERS, range).await.unwrap() {
+            *counters.entry(counter).or_default() += value;
+        }
+        for (name, preset) in
+            [("Active", Preset::Active), ("Expired", Preset::Expired), ("Banned", Preset::Banned)]
+        {
+            let expected = found.iter().filter(|offer| preset.holds(offer)).count() as i64;
+            assert_eq!(counters.get(name).copied().unwrap_or(0), expected, "the counter {name}");
+        }
+        let mut expected: Vec<_> =
+            found.iter().filter(|offer| offer.due_at != 0).map(|offer| (offer.due_at, offer.id)).collect();
+        expected.sort_unstable();
+        let due: Vec<_> = snapshot.scan(&DUE, all).await.unwrap().into_iter().map(|(key, ())| key).collect();
+        assert_eq!(due, expected, "the due rows");
+    }
+}

@@ -1,0 +1,83 @@
+//! Which snippet, key and language a URL names.
+
+use percent_encoding::percent_decode_str;
+
+use crate::config::{Config, Target, refuse_segment};
+use crate::error::Error;
+
+/// Longest key: what the store takes for a row's key, less the rest of it.
+pub(crate) const MOST_KEY_BYTES: usize = 1_024;
+
+/// What a path names.
+#[derive(Clone)]
+pub(crate) struct Address {
+    pub(crate) target: Target,
+    pub(crate) key: String,
+    pub(crate) language: Option<String>,
+}
+
+/// Reads `/{name}/{key}[/{language}]`. The longest configured name wins.
+pub(crate) fn parse(path: &str, config: &Config) -> Result<Address, Error> {
+    let segments: Vec<String> = path
+        .strip_prefix('/')
+        .unwrap_or(path)
+        .split('/')
+        .map(|segment| {
+            let decoded = percent_decode_str(segment).decode_utf8();
+            decoded.map(String::from).map_err(|_| bad(format!("{segment:?} is not UTF-8 when it is decoded")))
+        })
+        .collect::<Result<_, _>>()?;
+    // Only whole segments make a name: a slash that was written as %2F is part of a key.
+    let named = segments.iter().take_while(|segment| refuse_segment(segment).is_none()).count();
+    let found =
+        (1..=named).rev().find_map(|count| Some((count, config.target(&segments[..count].join("/"))?)));
+    let Some((count, target)) = found else {
+        return Err(bad(match refuse_segment(&segments[0]) {
+            Some(reason) => format!("{:?} is not a snippet's name: {reason}", segments[0]),
+            None => format!("no snippet is configured under {:?} or a part of it", segments.join("/")),
+        }));
+    };
+    let name = &target.section.name;
+    let (key, language) = match &segments[count..] {
+        [key] => (key, None),
+        [key, language] => (key, Some(language)),
+        [] => return Err(bad(format!("the address ends behind the name {name}: /{name}/KEY"))),
+        _ => {
+            return Err(bad(format!(
+                "behind the name {name} come a key and a language; a slash in a key is %2F"
+            )));
+        }
+    };
+    check_key(key).map_err(bad)?;
+    if let Some(language) = language.filter(|language| !is_language(language)) {
+        return Err(bad(format!("{language:?} is not a language such as ru or pt-BR")));
+    }
+    Ok(Address { target: target.clone(), key: key.clone(), language: language.cloned() })
+}
+
+/// A key is any text that the store can keep as it is.
+pub(crate) fn check_key(key: &str) -> Result<(), String> {
+    if key.is_empty() {
+        return Err("a key has at least one character".to_owned());
+    }
+    if key.len() > MOST_KEY_BYTES {
+        return Err(format!("a key of {} bytes is over the limit of {MOST_KEY_BYTES}", key.len()));
+    }
+    if key.contains('\0') {
+        return Err("a key does not hold the character NUL".to_owned());
+    }
+    Ok(())
+}
+
+/// `[a-z]{2,3}(-[A-Z]{2})?`
+pub(crate) fn is_language(text: &str) -> bool {
+    let (language, country) = text.split_once('-').map_or((text, None), |(first, rest)| (first, Some(rest)));
+    (2..=3).contains(&language.len())
+        && language.bytes().all(|byte| byte.is_ascii_lowercase())
+        && country
+            .is_none_or(|country| country.len() == 2 && country.bytes().all(|byte| byte.is_ascii_uppercase()))
+}
+
+fn bad(message: String) -> Error {
+    Error::BadRequest(message)
+}

@@ -1,0 +1,273 @@
+//! `PUT`, `GET` and `DELETE /{name}/{key}`, and `/-/…`, which no name can be.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use kit::Timestamp;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use store::Shard;
+use web::{Access, Code, Problem, Result};
+
+use crate::address::{self, Address, is_language};
+use crate::config::Work;
+use crate::content::Content;
+use crate::get::{Wanted, read};
+use crate::lookup::{Question, lookup};
+use crate::prepare::{prepare, works};
+use crate::put::{Origin, write};
+use crate::snippets::Snippets;
+use crate::tables::DocumentRow;
+use crate::{Error, Format, delete, metrics};
+
+/// The routes of the snippets' port.
+pub fn routes(snippets: Snippets) -> Router {
+    Router::new()
+        .route("/-/lookup", post(look_up))
+        .route("/-/reload", post(reload))
+        .merge(super::letters::routes())
+        .route("/{*address}", get(get_one).put(put_one).delete(delete_one))
+        .fallback(async || Problem::not_found("there is nothing at this address; snippets are at /NAME/KEY"))
+        .method_not_allowed_fallback(async || {
+            Problem::new(Code::MethodNotAllowed, "the header Allow says which methods this address takes")
+        })
+        .with_state(snippets)
+}
+
+/// What a write did.
+#[derive(Serialize)]
+struct Done {
+    key: String,
+    /// The absolute names of the snippets that the call was about.
+    snippets: Vec<String>,
+}
+
+fn done(address: &Address) -> Json<Done> {
+    let snippets = address.target.snippets.iter().map(|snippet| snippet.name.clone()).collect();
+    Json(Done { key: address.key.clone(), snippets })
+}
+
+async fn put_one(
+    State(snippets): State<Snippets>,
+    access: Access,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Json<Done>> {
+    access.require_service()?;
+    let config = snippets.config();
+    let address = address_of_write(&uri, &config)?;
+    let format = format(&headers, &address)?;
+    let language = content_language(&headers)?;
+    let content = Content::new(body, format);
+    let changes = prepare(&address.target, &content, language.as_deref().unwrap_or_default());
+    let changes = changes.inspect_err(|_| metrics::refused(&address.target.section.name))?;
+    let now = snippets.clock().now();
+    let body = async |tx: &mut store::Tx| write(tx, &address.key, &changes, Origin::Request, now).await;
+    snippets.store().transact(Shard::of(&address.key), body).await.map_err(Error::from)?;
+    metrics::written(&address.target.section.name, "put");
+    Ok(done(&address))
+}
+
+async fn delete_one(
+    State(snippets): State<Snippets>,
+    access: Access,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Json<Done>> {
+    access.require_service()?;
+    let config = snippets.config();
+    let address = address_of_write(&uri, &config)?;
+    let language = content_language(&headers)?;
+    let now = snippets.clock().now();
+    snippets
+        .store()
+        .transact(Shard::of(&address.key), async |tx| {
+            let changes = delete::changes(tx, &address.target, &address.key, language.as_deref()).await?;
+            write(tx, &address.key, &changes, Origin::Request, now).await?;
+            Ok::<_, Error>(())
+        })
+        .await?;
+    metrics::written(&address.target.section.name, "delete");
+    Ok(done(&address))
+}
+
+async fn get_one(
+    State(snippets): State<Snippets>,
+    access: Access,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response> {
+    access.require_service()?;
+    let config = snippets.config();
+    let address = address::parse(uri.path(), &config)?;
+    let language = address.language.as_deref().unwrap_or_default();
+    let wanted: Vec<_> = works(&address.target)?
+        .into_iter()
+        .map(|(snippet, work)| Wanted { snippet, work, language: language.to_owned() })
+        .collect();
+    let rows =
+        read(snippets.store(), &address.key, &wanted, snippets.clock().now()).await.map_err(Error::from)?;
+    let found: Vec<_> = wanted.iter().zip(rows).filter_map(|(wanted, row)| Some((wanted, row?))).collect();
+    if found.is_empty() {
+        let name = &address.target.section.name;
+        return Err(Problem::not_found(format!("there is no snippet {name} for {:?}", address.key)));
+    }
+    if let ([(_, row)], 1, true) = (&found[..], wanted.len(), wants_bytes(&headers)) {
+        return Ok(answer(&headers, row.content.clone(), "application/octet-stream"));
+    }
+    let mut body =
+        Vec::with_capacity(64 + found.iter().map(|(_, row)| row.content.len() * 4 / 3).sum::<usize>());
+    for (index, (wanted, row)) in found.iter().enumerate() {
+        body.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
+        // Names need no escapes.
+        body.extend_from_slice(wanted.snippet.name.as_bytes());
+        body.extend_from_slice(b"\":");
+        write_content(&mut body, &wanted.work, row);
+    }
+    body.push(b'}');
+    Ok(answer(&headers, body.into(), "application/json"))
+}
+
+#[derive(Serialize)]
+struct FoundItem<'a> {
+    name: &'a str,
+    key: &'a str,
+    lang: Option<&'a str>,
+    content: Box<RawValue>,
+    expires_at: Option<Timestamp>,
+}
+
+async fn look_up(State(snippets): State<Snippets>, access: Access, body: Bytes) -> Result<Response> {
+    access.require_service()?;
+    let question: Question = serde_json::from_slice(&body).map_err(|error| {
+        Problem::new(Code::BadRequest, format!("the body is not {{\"names\", \"keys\", \"langs\"}}: {error}"))
+    })?;
+    let config = snippets.config();
+    let found = lookup(snippets.store(), &config, question, snippets.clock().now()).await?;
+    let mut body = Vec::with_capacity(found.iter().map(|found| found.row.content.len() + 128).sum());
+    body.extend_from_slice(b"{\"items\":[");
+    for (index, found) in found.iter().enumerate() {
+        if index > 0 {
+            body.push(b',');
+        }
+        let mut content = Vec::new();
+        write_content(&mut content, &found.wanted.work, &found.row);
+        let text = String::from_utf8(content).map_err(|_| corrupt())?;
+        let item = FoundItem {
+            name: &found.wanted.snippet.name,
+            key: &found.key,
+            lang: Some(found.wanted.language.as_str()).filter(|lang| !lang.is_empty()),
+            content: RawValue::from_string(text).map_err(|_| corrupt())?,
+            expires_at: found.row.expires_at.map(Timestamp),
+        };
+        serde_json::to_writer(&mut body, &item).map_err(|_| corrupt())?;
+    }
+    body.extend_from_slice(b"]}");
+    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+}
+
+fn corrupt() -> Problem {
+    Problem::new(Code::Internal, "a stored document cannot be shown")
+}
+
+async fn reload(State(snippets): State<Snippets>, access: Access) -> Result<StatusCode> {
+    access.require_admin()?;
+    snippets.reload().await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// A document as a JSON value: JSON as it is, text as a string, bytes as base64.
+fn write_content(out: &mut Vec<u8>, work: &Work, row: &DocumentRow) {
+    match work.output {
+        Format::Json => out.extend_from_slice(&row.content),
+        Format::Text => {
+            let text = String::from_utf8_lossy(&row.content);
+            out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
+        }
+        Format::Pb | Format::Binary => {
+            out.push(b'"');
+            out.extend_from_slice(BASE64_STANDARD.encode(&row.content).as_bytes());
+            out.push(b'"');
+        }
+    }
+}
+
+fn answer(headers: &HeaderMap, body: Bytes, content_type: &'static str) -> Response {
+    let hash = blake3::hash(&body);
+    let etag = format!("\"{}\"", &hash.to_hex()[..32]);
+    let unchanged =
+        headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).any(|text| {
+            text.split(',')
+                .map(|tag| tag.trim().trim_start_matches("W/"))
+                .any(|tag| tag == etag || tag == "*")
+        });
+    let (status, body) = if unchanged {
+        (StatusCode::NOT_MODIFIED, Body::empty())
+    } else {
+        (StatusCode::OK, Body::from(body))
+    };
+    let mut response = (status, body).into_response();
+    let own = response.headers_mut();
+    own.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    if let Ok(etag) = HeaderValue::from_str(&etag) {
+        own.insert(header::ETAG, etag);
+    }
+    response
+}
+
+fn address_of_write(uri: &Uri, config: &crate::Config) -> Result<Address> {
+    let address = address::parse(uri.path(), config)?;
+    if address.language.is_some() {
+        let detail =
+            "the language of a PUT or DELETE is its header Content-Language, not part of the address";
+        return Err(Problem::new(Code::BadRequest, detail));
+    }
+    Ok(address)
+}
+
+/// The body's format: as `Content-Type` says, which only a snippet of text or bytes alone can do without.
+fn format(headers: &HeaderMap, address: &Address) -> Result<Format> {
+    let bad = |detail: String| Problem::new(Code::BadRequest, detail);
+    if let Some(value) = headers.get(header::CONTENT_TYPE) {
+        let text = value.to_str().map_err(|_| bad("the header Content-Type cannot be read".to_owned()))?;
+        return Format::of_content_type(text).ok_or_else(|| {
+            bad(format!("Content-Type {text:?} is not json, pb, text or binary, nor a media type of these"))
+        });
+    }
+    let mut accepted: Vec<Format> =
+        works(&address.target)?.iter().flat_map(|(_, work)| work.inputs.clone()).collect();
+    accepted.sort_unstable();
+    accepted.dedup();
+    match accepted[..] {
+        [only @ (Format::Text | Format::Binary)] => Ok(only),
+        _ => Err(bad(
+            "the header Content-Type is missing: json, pb, or another that the snippet takes".to_owned()
+        )),
+    }
+}
+
+fn content_language(headers: &HeaderMap) -> Result<Option<String>> {
+    let Some(value) = headers.get(header::CONTENT_LANGUAGE) else { return Ok(None) };
+    let text = value.to_str().unwrap_or_default();
+    if is_language(text) {
+        return Ok(Some(text.to_owned()));
+    }
+    Err(Problem::new(
+        Code::BadRequest,
+        format!("Content-Language {text:?} is not a language such as ru or pt-BR"),
+    ))
+}
+
+fn wants_bytes(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    accept
+        .split(',')
+        .any(|one| one.split(';').next().unwrap_or_default().trim() == "application/octet-stream")
+}

@@ -1,0 +1,4 @@
+//! The doors of the system.
+
+pub mod http;
+mod letters;

@@ -1,0 +1,103 @@
+//! The text of a configuration as sections with options, as they are written.
+
+use std::sync::LazyLock;
+
+use miette::Diagnostic as _;
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value as Reflected};
+
+use super::options::Value;
+use super::outline::{Field, Place, outline, too_deep};
+use crate::Format;
+use crate::descriptors;
+use crate::error::ConfigError;
+
+const SCHEMA: &str = include_str!("../../../../../proto/dvor/snippets/v1/snippets_config.proto");
+
+/// Part of the program, so it cannot fail at run time; the tests read it.
+static SECTION: LazyLock<MessageDescriptor> = LazyLock::new(|| {
+    descriptors::compile_one("dvor/snippets/v1/snippets_config.proto", SCHEMA)
+        .ok()
+        .and_then(|pool| pool.get_message_by_name("dvor.snippets.v1.ConfigSection"))
+        .expect("the schema of the configuration is right")
+});
+
+/// A section as it is written.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) name: String,
+    pub(super) place: Place,
+    pub(super) options: Vec<(String, Value, Place)>,
+    pub(super) sections: Vec<Written>,
+}
+
+/// The options that a section can have, in the order of their numbers.
+pub fn option_names() -> Vec<String> {
+    let Some(body) = SECTION.get_field_by_name("Body").and_then(|field| field.kind().as_message().cloned())
+    else {
+        return Vec::new();
+    };
+    body.fields().filter(|field| field.name() != "Section").map(|field| field.name().to_owned()).collect()
+}
+
+pub(super) fn read(text: &str) -> Result<Written, ConfigError> {
+    let at = |offset, message: String| ConfigError::at(Place::of(text, offset), message);
+    if let Some(offset) = too_deep(text) {
+        return Err(at(offset, "sections are nested too deeply".to_owned()));
+    }
+    let message = DynamicMessage::parse_text_format(SECTION.clone(), text).map_err(|error| {
+        let label = error.labels().and_then(|mut labels| labels.next());
+        at(label.map_or(text.len(), |label| label.offset()), error.to_string())
+    })?;
+    Ok(section(text, &message, &outline(text), Place { line: 1, column: 1 }))
+}
+
+fn section(text: &str, message: &DynamicMessage, fields: &[Field<'_>], place: Place) -> Written {
+    let place_of = |name: &str, fields: &[Field<'_>]| {
+        fields.iter().find(|field| field.name == name).map_or(place, |field| Place::of(text, field.offset))
+    };
+    let mut written = Written {
+        name: text_of(message, "Name"),
+        place: place_of("Name", fields),
+        options: Vec::new(),
+        sections: Vec::new(),
+    };
+    let Some(body) = message.get_field_by_name("Body") else { return written };
+    let Some(body) = body.as_message() else { return written };
+    let inner = fields.iter().find(|field| field.name == "Body").map_or(&[][..], |field| &field.fields);
+    for (field, value) in body.fields() {
+        if field.name() == "Section" {
+            let places = inner.iter().filter(|field| field.name == "Section");
+            let children = value.as_list().unwrap_or_default().iter().filter_map(Reflected::as_message);
+            written.sections = children
+                .zip(places)
+                .map(|(child, field)| section(text, child, &field.fields, Place::of(text, field.offset)))
+                .collect();
+        } else if let Some(value) = option_value(&field, value) {
+            written.options.push((field.name().to_owned(), value, place_of(field.name(), inner)));
+        }
+    }
+    written
+}
+
+fn text_of(message: &DynamicMessage, field: &str) -> String {
+    let value = message.get_field_by_name(field);
+    value.as_deref().and_then(Reflected::as_str).unwrap_or_default().to_owned()
+}
+
+fn option_value(field: &FieldDescriptor, value: &Reflected) -> Option<Value> {
+    let format = |value: &Reflected| {
+        let Kind::Enum(formats) = field.kind() else { return None };
+        Format::by_name(formats.get_value(value.as_enum_number()?)?.name())
+    };
+    match value {
+        Reflected::Bool(flag) => Some(Value::Flag(*flag)),
+        Reflected::U32(number) => Some(Value::Number(*number)),
+        Reflected::String(text) => Some(Value::Text(text.clone())),
+        Reflected::EnumNumber(_) => format(value).map(Value::Format),
+        Reflected::List(values) if values.iter().all(|value| value.as_str().is_some()) => {
+            Some(Value::Texts(values.iter().filter_map(Reflected::as_str).map(str::to_owned).collect()))
+        }
+        Reflected::List(values) => Some(Value::Formats(values.iter().filter_map(format).collect())),
+        _ => None,
+    }
+}

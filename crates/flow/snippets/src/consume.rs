@@ -1,0 +1,170 @@
+//! From topics: one consumer for each topic that a section reads, in group [`GROUP`].
+//!
+//! A message that cannot be stored does not stop its partition: it goes to the lane of retries, or to the dead letters,
+//! in the transaction that moves the group on. Only a failure of the store stops it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kit::Timestamp;
+use store::{Shard, Tx};
+use topics::Record;
+use topics::consume::{Failure, Handler, Undecodable};
+
+use crate::address::{check_key, is_language};
+use crate::config::{Config, Feed, Target, TopicInput};
+use crate::content::Content;
+use crate::convertors::Document;
+use crate::letters::{self, LetterId};
+use crate::prepare::{Change, languages, prepare, works};
+use crate::put::{Origin, write};
+use crate::snippets::Snippets;
+use crate::tables::{BodyRow, LetterRow};
+use crate::{Error, metrics};
+
+/// The group under which topics are read.
+pub const GROUP: &str = "snippets";
+/// The header that names a message's language, as in HTTP.
+const LANGUAGE_HEADER: &str = "content-language";
+
+/// Stores the messages of one topic.
+pub(crate) struct Uploader {
+    pub(crate) snippets: Snippets,
+    pub(crate) topic: String,
+}
+
+impl Uploader {
+    fn feed(&self, config: &Config) -> Option<Feed> {
+        config.feeds.iter().find(|feed| feed.topic == self.topic).cloned()
+    }
+}
+
+#[async_trait]
+impl Handler for Uploader {
+    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable> {
+        let config = self.snippets.config();
+        key_of(self.feed(&config).as_ref(), record).map(|key| Shard::of(&key)).map_err(Undecodable)
+    }
+
+    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
+        let config = self.snippets.config();
+        let Some(feed) = self.feed(&config) else {
+            return Err(Failure::transient(format!("no section reads topic {} any more", self.topic)));
+        };
+        for record in records {
+            let key = key_of(Some(&feed), record).map_err(Failure::determinate)?;
+            for (target, input) in &feed.targets {
+                self.upload(tx, &key, record, target, input).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn key_of(feed: Option<&Feed>, record: &Record) -> Result<String, String> {
+    let Some((_, input)) = feed.and_then(|feed| feed.targets.first()) else {
+        return Err("no section reads this topic".to_owned());
+    };
+    let key = input.key.extract(record)?;
+    check_key(&key)?;
+    Ok(key)
+}
+
+impl Uploader {
+    async fn upload(
+        &self,
+        tx: &mut Tx,
+        key: &str,
+        record: &Record,
+        target: &Target,
+        input: &Arc<TopicInput>,
+    ) -> Result<(), Failure> {
+        let now = self.snippets.clock().now();
+        let name = &target.section.name;
+        let language = language_of(record);
+        let version = version_of(input, record);
+        let outcome = language.clone().and_then(|language| {
+            let changes =
+                changes(target, input, record.payload.clone(), &language).map_err(|error| error.to_string());
+            Ok((changes?, version.clone()?))
+        });
+        match outcome {
+            Ok((changes, version)) => {
+                let stored = write(tx, key, &changes, Origin::Message { version }, now).await?;
+                metrics::from_topic(name, if stored > 0 { "stored" } else { "late" });
+            }
+            Err(reason) => {
+                let row = self.failed(record, input, reason, now);
+                let row = LetterRow {
+                    source_version: version.unwrap_or_default(),
+                    language: language.unwrap_or_default(),
+                    ..row
+                };
+                let outcome = if row.not_before.is_some() { "to_be_retried" } else { "dead_letter" };
+                metrics::from_topic(name, outcome);
+                tracing::warn!(section = name, key, reason = row.reason, outcome, "a message was not stored");
+                let id = LetterId {
+                    key: key.to_owned(),
+                    topic: self.topic.clone(),
+                    partition: record.partition,
+                    offset: record.offset,
+                    section: name.clone(),
+                };
+                let body =
+                    BodyRow { payload: record.payload.clone(), format: input.format.name().to_owned() };
+                letters::keep(tx, &id, row, &body).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, record: &Record, input: &TopicInput, reason: String, now: Timestamp) -> LetterRow {
+        let pause = self.snippets.options().retry_pause;
+        LetterRow {
+            reason,
+            failed_at: now.0,
+            attempts: 1,
+            not_before: (input.retries > 0).then(|| now.plus(pause).0),
+            size: record.size() as u64,
+            ..LetterRow::default()
+        }
+    }
+}
+
+/// What a message means: documents, or their end when it is empty.
+pub(crate) fn changes(
+    target: &Target,
+    input: &TopicInput,
+    payload: bytes::Bytes,
+    language: &str,
+) -> Result<Vec<Change>, Error> {
+    if !payload.is_empty() {
+        return prepare(target, &Content::new(payload, input.format), language);
+    }
+    let mut changes = Vec::new();
+    for (snippet, work) in works(target)? {
+        changes.extend(languages(&work, language).into_iter().map(|language| Change {
+            snippet: snippet.clone(),
+            work: work.clone(),
+            language: language.to_owned(),
+            document: Document::Delete,
+        }));
+    }
+    Ok(changes)
+}
+
+fn language_of(record: &Record) -> Result<String, String> {
+    let Some(value) = record.header(LANGUAGE_HEADER) else { return Ok(String::new()) };
+    let text = String::from_utf8_lossy(value).into_owned();
+    if is_language(&text) { Ok(text) } else { Err(format!("{text:?} is not a language such as ru or pt-BR")) }
+}
+
+/// An empty message, which deletes, may have no version to be found in it.
+fn version_of(input: &TopicInput, record: &Record) -> Result<Option<i64>, String> {
+    let Some(extractor) = &input.version else { return Ok(None) };
+    match extractor.extract(record) {
+        Ok(text) => text.parse().map(Some).map_err(|_| format!("the version {text:?} is not a whole number")),
+        Err(_) if record.payload.is_empty() => Ok(None),
+        Err(reason) => Err(reason),
+    }
+}

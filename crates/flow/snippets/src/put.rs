@@ -1,0 +1,133 @@
+//! Writing documents: all changes of a key in one transaction.
+
+use std::time::Duration;
+
+use kit::Timestamp;
+use store::{Read as _, Tx};
+
+use crate::convertors::Document;
+use crate::letters;
+use crate::prepare::Change;
+use crate::tables::{DOCUMENTS, DocumentKey, DocumentRow, EXPIRIES, Written};
+
+/// How long the grave of a deleted document keeps late messages away.
+const GRAVE: Duration = Duration::from_secs(24 * 3600);
+
+/// Who writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Origin {
+    Request,
+    /// A message in its turn, with the version of its source if that has one.
+    Message {
+        version: Option<i64>,
+    },
+    /// A message that had failed before; `order` is its place among the letters of its key.
+    Retry {
+        version: Option<i64>,
+        order: i64,
+    },
+}
+
+impl Origin {
+    fn version(self) -> Option<i64> {
+        match self {
+            Self::Request => None,
+            Self::Message { version } | Self::Retry { version, .. } => version,
+        }
+    }
+
+    fn is_topic(self) -> bool {
+        !matches!(self, Self::Request)
+    }
+}
+
+/// Writes what is not older than what is there; says how many documents that were.
+pub(crate) async fn write(
+    tx: &mut Tx,
+    key: &str,
+    changes: &[Change],
+    origin: Origin,
+    now: Timestamp,
+) -> store::Result<usize> {
+    let keys: Vec<DocumentKey> = changes.iter().map(|change| row_key(change, key)).collect();
+    let old_rows = tx.get_many(&DOCUMENTS, &keys).await?;
+    let mut written = Vec::new();
+    for ((change, row_key), old) in changes.iter().zip(&keys).zip(old_rows) {
+        if is_late(origin, old.as_ref()) {
+            continue;
+        }
+        let new = new_row(change, origin, old.as_ref(), now);
+        replace(tx, row_key, old.as_ref(), new.as_ref())?;
+        written.push(Written { snippet: change.snippet.name.clone(), language: change.language.clone() });
+    }
+    let before = match origin {
+        Origin::Retry { order, .. } => order,
+        _ => i64::MAX,
+    };
+    letters::note_overwritten(tx, key, &written, before).await?;
+    Ok(written.len())
+}
+
+/// Puts the new row in the old one's place, in the list of what ends when too.
+pub(crate) fn replace(
+    tx: &mut Tx,
+    key: &DocumentKey,
+    old: Option<&DocumentRow>,
+    new: Option<&DocumentRow>,
+) -> store::Result<()> {
+    let (service, prefix, text, language) = key;
+    let expiry = |at: i64| (Timestamp(at), service, *prefix, text, language);
+    let ends = |row: Option<&DocumentRow>| row.and_then(|row| row.expires_at);
+    if let Some(at) = ends(old).filter(|_| ends(old) != ends(new)) {
+        tx.delete(&EXPIRIES, expiry(at))?;
+    }
+    if let Some(at) = ends(new).filter(|_| ends(old) != ends(new)) {
+        tx.put(&EXPIRIES, expiry(at), &())?;
+    }
+    match (old, new) {
+        (_, Some(row)) => tx.put(&DOCUMENTS, key, row),
+        (Some(_), None) => tx.delete(&DOCUMENTS, key),
+        (None, None) => Ok(()),
+    }
+}
+
+fn row_key(change: &Change, key: &str) -> DocumentKey {
+    (change.work.service.clone(), change.snippet.number, key.to_owned(), change.language.clone())
+}
+
+/// Whether something newer is there already. The same version again is the same message again: it may be applied to
+/// what it made itself, but not over what a request has done since.
+fn is_late(origin: Origin, old: Option<&DocumentRow>) -> bool {
+    let (Some(version), Some(old)) = (origin.version(), old) else { return false };
+    match old.source_version {
+        Some(there) if version == there => old.deleted || !old.by_topic,
+        Some(there) => version < there,
+        None => false,
+    }
+}
+
+fn new_row(
+    change: &Change,
+    origin: Origin,
+    old: Option<&DocumentRow>,
+    now: Timestamp,
+) -> Option<DocumentRow> {
+    let source_version = origin.version().or(old.and_then(|old| old.source_version));
+    let row = DocumentRow {
+        source_version,
+        written_at: now.0,
+        by_topic: origin.is_topic(),
+        ..DocumentRow::default()
+    };
+    match &change.document {
+        Document::Put(content) => Some(DocumentRow {
+            content: content.clone(),
+            expires_at: change.work.ttl.map(|ttl| now.plus(ttl).0),
+            ..row
+        }),
+        Document::Delete if origin.is_topic() || source_version.is_some() => {
+            Some(DocumentRow { deleted: true, expires_at: Some(now.plus(GRAVE).0), ..row })
+        }
+        Document::Delete => None,
+    }
+}

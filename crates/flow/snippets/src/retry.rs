@@ -1,0 +1,156 @@
+//! The lane of retries, apart from the consumers: what failed is tried again after a pause, a few times.
+
+use std::time::Duration;
+
+use kit::{Shutdown, Timestamp};
+use store::{Range, Read as _, Shard};
+
+use crate::consume::changes;
+use crate::error::{Error, Result};
+use crate::letters::{self, LetterId};
+use crate::put::{Origin, write};
+use crate::snippets::Snippets;
+use crate::tables::{LETTER_BODIES, LETTERS, LetterRow, RETRIES, Written};
+use crate::{Format, metrics};
+
+pub(crate) const CHANNEL: &str = "snippets_retries";
+/// How often due retries are looked for without a wake-up.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// Retries of a shard looked at in one go.
+const AT_ONCE: usize = 100;
+
+/// Tries what is due until the shutdown is called.
+pub(crate) async fn run(snippets: Snippets, shutdown: Shutdown) {
+    let wakes = snippets.store().wakes().listen(CHANNEL);
+    while !shutdown.is_called() {
+        let next = match round(&snippets).await {
+            Ok(next) => next,
+            Err(error) => {
+                tracing::warn!(%error, "retries wait for the store");
+                None
+            }
+        };
+        let now = snippets.clock().now();
+        let pause = next.map_or(LOOK_EVERY, |at| at.since(now).clamp(Duration::from_millis(5), LOOK_EVERY));
+        tokio::select! {
+            () = shutdown.called() => {}
+            _ = wakes.woken() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+/// Tries everything that is due; gives the time of the next one.
+pub(crate) async fn round(snippets: &Snippets) -> Result<Option<Timestamp>> {
+    let shards: Vec<Shard> = snippets.held();
+    let now = snippets.clock().now();
+    let mut next: Option<Timestamp> = None;
+    for (_, key, ()) in snippets.store().scan_shards(&RETRIES, &shards, Range::all(AT_ONCE)).await? {
+        let (at, key, topic, partition, offset, section) = key;
+        if at > now {
+            next = Some(next.map_or(at, |next| next.min(at)));
+            continue;
+        }
+        let id = LetterId { key, topic, partition, offset, section };
+        match attempt(snippets, &id).await {
+            Ok(()) | Err(Error::Invalid { .. } | Error::NotFound(_) | Error::Superseded(_)) => {}
+            // A store that is away is away for the others too.
+            Err(error) => return Err(error),
+        }
+        next = Some(now);
+    }
+    Ok(next)
+}
+
+/// Tries a letter now. What fails again waits for its next turn, or is a dead letter from now on.
+pub(crate) async fn attempt(snippets: &Snippets, id: &LetterId) -> Result<()> {
+    let snapshot = snippets.store().snapshot(id.shard()).await?;
+    let missing = || Error::NotFound("there is no such letter".to_owned());
+    let (Some(row), Some(body)) =
+        (snapshot.get(&LETTERS, id.row()).await?, snapshot.get(&LETTER_BODIES, id.row()).await?)
+    else {
+        return Err(missing());
+    };
+    drop(snapshot);
+    let config = snippets.config();
+    let target = config.target(&id.section);
+    let input = target.and_then(|target| target.section.input.clone());
+    let prepared = match (target, input) {
+        (Some(target), Some(input)) if Format::by_name(&body.format) == Some(input.format) => {
+            changes(target, &input, body.payload, &row.language)
+        }
+        _ => Err(Error::BadRequest(format!("section {} does not read this topic any more", id.section))),
+    };
+    let retries = target.and_then(|target| target.section.input.as_ref()).map_or(0, |input| input.retries);
+    let now = snippets.clock().now();
+    let outcome = snippets
+        .store()
+        .transact(id.shard(), async |tx| {
+            let Some(row) = tx.get(&LETTERS, id.row()).await? else { return Err(missing()) };
+            let changes = match &prepared {
+                Ok(changes) => changes,
+                Err(error) => return fail(tx, snippets, id, row, retries, error, now).map(Err),
+            };
+            let newer = |change: &&crate::prepare::Change| {
+                let written =
+                    Written { snippet: change.snippet.name.clone(), language: change.language.clone() };
+                !row.overwritten.contains(&written)
+            };
+            let left: Vec<_> = changes.iter().filter(newer).cloned().collect();
+            if left.is_empty() {
+                return supersede(tx, id, row).map(Err);
+            }
+            let origin = Origin::Retry { version: row.source_version, order: row.order };
+            write(tx, &id.key, &left, origin, now).await?;
+            letters::remove(tx, id, &row)?;
+            Ok(Ok(()))
+        })
+        .await?;
+    metrics::retried(&id.section, outcome.is_ok());
+    outcome
+}
+
+/// A letter in the lane goes; a dead one stays to be seen, until somebody drops it.
+fn supersede(tx: &mut store::Tx, id: &LetterId, row: LetterRow) -> Result<Error> {
+    if row.not_before.is_some() {
+        letters::remove(tx, id, &row)?;
+    } else {
+        tx.put(&LETTERS, id.row(), &LetterRow { superseded: true, ..row })?;
+    }
+    metrics::superseded(&id.section);
+    Ok(Error::Superseded(format!("everything that it would write under {:?} is newer already", id.key)))
+}
+
+fn fail(
+    tx: &mut store::Tx,
+    snippets: &Snippets,
+    id: &LetterId,
+    row: LetterRow,
+    retries: u32,
+    error: &Error,
+    now: Timestamp,
+) -> Result<Error> {
+    if let Some(at) = row.not_before {
+        tx.delete(&RETRIES, id.due(at))?;
+    }
+    // The first attempt was the consumer's own; a dead letter that was tried by hand stays dead.
+    let again = row.not_before.is_some() && row.attempts < retries;
+    let not_before = again.then(|| now.plus(snippets.options().retry_pause).0);
+    if let Some(at) = not_before {
+        tx.put(&RETRIES, id.due(at), &())?;
+    } else if row.not_before.is_some() {
+        tracing::warn!(section = id.section, key = id.key, %error, "a message became a dead letter");
+        metrics::from_topic(&id.section, "dead_letter");
+    }
+    let attempts = row.attempts + 1;
+    let row = LetterRow { reason: error.to_string(), failed_at: now.0, attempts, not_before, ..row };
+    tx.put(&LETTERS, id.row(), &row)?;
+    Ok(match error {
+        Error::Invalid { snippet, invalid } => {
+            Error::Invalid { snippet: snippet.clone(), invalid: invalid.clone() }
+        }
+        error => {
+            Error::Invalid { snippet: id.section.clone(), invalid: crate::Invalid::new(error.to_string()) }
+        }
+    })
+}

@@ -1,0 +1,194 @@
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use cluster::Cluster;
+use kit::Clock;
+use store::{Shard, Store};
+use tokio::sync::watch;
+use topics::Topics;
+
+use crate::config::{Assets, Config, Draft};
+use crate::error::{ConfigError, Error, Result};
+use crate::letters::{Letter, LetterId};
+use crate::prefixes::{self, Prefixes};
+use crate::{Registry, agree, defaults, letters, metrics, retry};
+
+/// The name under which processes share the shards' background work.
+pub const ROLE: &str = "snippets";
+
+/// Settings of the service, beside the configuration of the snippets themselves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The configuration; none: the one that comes with Dvor.
+    pub config: Option<PathBuf>,
+    /// The least time between two tries of a message.
+    pub retry_pause: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { config: None, retry_pause: Duration::from_secs(1) }
+    }
+}
+
+/// The snippets of a process. Clones share them.
+#[derive(Clone)]
+pub struct Snippets(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    topics: Topics,
+    cluster: Option<Cluster>,
+    clock: Clock,
+    registry: Registry,
+    options: Options,
+    config: RwLock<Arc<Config>>,
+    changed: watch::Sender<u64>,
+}
+
+impl Snippets {
+    /// Reads the configuration and compares its key prefixes with the store's.
+    pub async fn open(
+        store: Store,
+        topics: Topics,
+        cluster: Option<Cluster>,
+        clock: Clock,
+        registry: Registry,
+        options: Options,
+    ) -> Result<Self> {
+        let config = load(&store, &registry, options.config.as_deref()).await?;
+        if let Some(cluster) = &cluster {
+            cluster.register_role(ROLE, store::SHARDS);
+        }
+        Ok(Self(Arc::new(Inner {
+            store,
+            topics,
+            cluster,
+            clock,
+            registry,
+            options,
+            config: RwLock::new(Arc::new(config)),
+            changed: watch::Sender::new(0),
+        })))
+    }
+
+    /// Reads the configuration anew. A bad one is refused, and the old one stays.
+    pub async fn reload(&self) -> Result<()> {
+        let loaded = load(&self.0.store, &self.0.registry, self.0.options.config.as_deref()).await;
+        metrics::reloaded(loaded.is_ok());
+        let config = loaded?;
+        *self.0.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+        self.0.changed.send_modify(|count| *count += 1);
+        tracing::info!("the snippets' configuration was read anew");
+        Ok(())
+    }
+
+    pub fn config(&self) -> Arc<Config> {
+        self.0.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Letters behind `after`: messages that wait for another try, and dead ones.
+    pub async fn letters(&self, after: Option<&LetterId>, limit: usize) -> Result<Vec<Letter>> {
+        letters::list(self.store(), after, limit).await
+    }
+
+    /// Tries a letter now.
+    pub async fn retry_letter(&self, id: &LetterId) -> Result<()> {
+        retry::attempt(self, id).await
+    }
+
+    /// Throws a letter away; `false` when there is none.
+    pub async fn drop_letter(&self, id: &LetterId) -> Result<bool> {
+        letters::discard(self.store(), id).await
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.0.changed.subscribe()
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    pub(crate) fn topics(&self) -> &Topics {
+        &self.0.topics
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    /// The shards whose background work is this process's.
+    pub(crate) fn held(&self) -> Vec<Shard> {
+        self.0.cluster.as_ref().map_or_else(|| Shard::all().collect(), |cluster| cluster.held(ROLE))
+    }
+}
+
+/// Deletes all documents of a snippet that the configuration has no longer, and retires its number for ever, in the store
+/// and in the file. Says how many documents that were.
+pub async fn drop_snippet(
+    store: &Store,
+    config: Option<&Path>,
+    registry: &Registry,
+    name: &str,
+) -> Result<usize> {
+    let (draft, mut prefixes) = read(config, registry)?;
+    if draft.snippets().any(|snippet| snippet == name) {
+        return Err(Error::BadRequest(format!(
+            "snippet {name} is configured: take it out of the configuration first"
+        )));
+    }
+    let removed = agree::drop_snippet(store, name).await?;
+    prefixes.retire(name);
+    if let Some(config) = config {
+        write_prefixes(config, &prefixes)?;
+    }
+    Ok(removed)
+}
+
+/// Reads a configuration and its key prefixes, without looking at the store.
+pub fn read(config: Option<&Path>, registry: &Registry) -> Result<(Draft, Prefixes), ConfigError> {
+    let Some(path) = config else {
+        let draft = Draft::read(defaults::CONFIG, Assets::Embedded(defaults::FILES), registry)?;
+        return Ok((draft, Prefixes::read(defaults::PREFIXES)?));
+    };
+    let named = |error: ConfigError| ConfigError::new(format!("{}: {error}", path.display()));
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| ConfigError::new(format!("{} cannot be read: {error}", path.display())))?;
+    let draft = Draft::read(&text, Assets::Folder(folder(path)), registry).map_err(named)?;
+    let file = folder(path).join(prefixes::FILE);
+    let prefixes = match std::fs::read_to_string(&file) {
+        Ok(text) => Prefixes::read(&text)?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Prefixes::default(),
+        Err(error) => return Err(ConfigError::new(format!("{} cannot be read: {error}", file.display()))),
+    };
+    Ok((draft, prefixes))
+}
+
+/// Writes the file of key prefixes beside the configuration, whole or not at all.
+pub fn write_prefixes(config: &Path, prefixes: &Prefixes) -> Result<(), ConfigError> {
+    let file = folder(config).join(prefixes::FILE);
+    let new = file.with_extension("txt.new");
+    let written = std::fs::write(&new, prefixes.write()).and_then(|()| std::fs::rename(&new, &file));
+    written.map_err(|error| ConfigError::new(format!("{} cannot be written: {error}", file.display())))
+}
+
+fn folder(config: &Path) -> PathBuf {
+    let parent = config.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new(".")).to_owned()
+}
+
+async fn load(store: &Store, registry: &Registry, path: Option<&Path>) -> Result<Config> {
+    let (draft, prefixes) = read(path, registry)?;
+    let config = draft.numbered(&prefixes).map_err(|error| match path {
+        Some(path) => ConfigError::new(format!("{}: {error}", path.display())),
+        None => error,
+    })?;
+    agree::agree(store, &config, &prefixes).await?;
+    Ok(config)
+}

@@ -1,0 +1,132 @@
+//! The tables of system `snippets`. Documents, retries and dead letters live in the shard of the key; the map of key
+//! prefixes in one shard of its own.
+
+use bytes::Bytes;
+use kit::Timestamp;
+use prost::Message;
+use serde::Serialize;
+use store::{Space, Table, TableSpec};
+
+const SYSTEM: &str = "snippets";
+
+/// Service, key prefix, key, language.
+pub(crate) type DocumentKey = (String, u32, String, String);
+
+/// The documents, and for a while the graves of those that a topic deleted.
+pub(crate) const DOCUMENTS: Table<DocumentKey, DocumentRow> =
+    Table::new(SYSTEM, "documents", &["service", "prefix", "key", "language"], Space::Small);
+/// What ends when.
+pub(crate) const EXPIRIES: Table<(Timestamp, String, u32, String, String), ()> =
+    Table::new(SYSTEM, "expiries", &["expires_at", "service", "prefix", "key", "language"], Space::Queue);
+/// Messages that could not be stored yet, or for good: key, topic, partition, offset, section.
+pub(crate) const LETTERS: Table<LetterKey, LetterRow> =
+    Table::new(SYSTEM, "letters", LETTER_COLUMNS, Space::Small);
+pub(crate) const LETTER_BODIES: Table<LetterKey, BodyRow> =
+    Table::new(SYSTEM, "letter_bodies", LETTER_COLUMNS, Space::Large);
+/// Messages to be tried again, by time.
+pub(crate) const RETRIES: Table<(Timestamp, String, String, u32, i64, String), ()> = Table::new(
+    SYSTEM,
+    "retries",
+    &["not_before", "key", "topic", "partition", "position", "section"],
+    Space::Queue,
+);
+/// The key prefixes as this installation knows them.
+pub(crate) const PREFIXES: Table<(String,), PrefixRow> =
+    Table::new(SYSTEM, "prefixes", &["name"], Space::Small);
+/// Numbers that were given back, and never come again.
+pub(crate) const RETIRED: Table<(u32,), String> = Table::new(SYSTEM, "retired", &["prefix"], Space::Small);
+
+pub(crate) type LetterKey = (String, String, u32, i64, String);
+const LETTER_COLUMNS: &[&str] = &["key", "topic", "partition", "position", "section"];
+
+/// The tables to declare in the schema of every process.
+pub fn tables() -> Vec<TableSpec> {
+    vec![
+        DOCUMENTS.spec(),
+        EXPIRIES.spec(),
+        LETTERS.spec(),
+        LETTER_BODIES.spec(),
+        RETRIES.spec(),
+        PREFIXES.spec(),
+        RETIRED.spec(),
+    ]
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(crate) struct DocumentRow {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub(crate) content: Bytes,
+    /// The version that the source gave to what this was made of.
+    #[prost(int64, optional, tag = "2")]
+    pub(crate) source_version: Option<i64>,
+    #[prost(int64, tag = "3")]
+    pub(crate) written_at: i64,
+    #[prost(int64, optional, tag = "4")]
+    pub(crate) expires_at: Option<i64>,
+    /// A grave: there is no document, only the version that it had.
+    #[prost(bool, tag = "5")]
+    pub(crate) deleted: bool,
+    /// Whether a topic wrote it last, not a request.
+    #[prost(bool, tag = "6")]
+    pub(crate) by_topic: bool,
+}
+
+impl DocumentRow {
+    pub(crate) fn is_alive(&self, now: Timestamp) -> bool {
+        !self.deleted && self.expires_at.is_none_or(|at| at > now.0)
+    }
+}
+
+/// A document of a section, in one language.
+#[derive(Clone, PartialEq, Eq, Message, Serialize)]
+pub(crate) struct Written {
+    #[prost(string, tag = "1")]
+    pub(crate) snippet: String,
+    #[prost(string, tag = "2")]
+    pub(crate) language: String,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(crate) struct LetterRow {
+    #[prost(string, tag = "1")]
+    pub(crate) reason: String,
+    #[prost(int64, tag = "2")]
+    pub(crate) failed_at: i64,
+    #[prost(uint32, tag = "3")]
+    pub(crate) attempts: u32,
+    /// When it is tried again; none for a dead letter.
+    #[prost(int64, optional, tag = "4")]
+    pub(crate) not_before: Option<i64>,
+    /// What something newer has been written to since.
+    #[prost(message, repeated, tag = "5")]
+    pub(crate) overwritten: Vec<Written>,
+    /// Letters of one key in the order of their messages.
+    #[prost(int64, tag = "6")]
+    pub(crate) order: i64,
+    #[prost(int64, optional, tag = "7")]
+    pub(crate) source_version: Option<i64>,
+    #[prost(string, tag = "8")]
+    pub(crate) language: String,
+    /// Everything that it would write is newer already.
+    #[prost(bool, tag = "9")]
+    pub(crate) superseded: bool,
+    #[prost(uint64, tag = "10")]
+    pub(crate) size: u64,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(crate) struct BodyRow {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub(crate) payload: Bytes,
+    #[prost(string, tag = "2")]
+    pub(crate) format: String,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(crate) struct PrefixRow {
+    #[prost(uint32, tag = "1")]
+    pub(crate) number: u32,
+    /// Where its documents may lie: a snippet can have been moved.
+    #[prost(string, repeated, tag = "2")]
+    pub(crate) services: Vec<String>,
+}

@@ -1,0 +1,34 @@
+use super::Validator;
+use crate::content::Content;
+use crate::convertors::{Program, Reader};
+use crate::error::Invalid;
+use crate::registry::Making;
+
+/// A jq program whose outputs are what is wrong: texts, or objects with `pointer` and `message`. None: all is well.
+pub(crate) struct JqCheck {
+    program: Program,
+    reader: Reader,
+}
+
+impl JqCheck {
+    pub(crate) fn load(making: &Making<'_>) -> Result<Self, String> {
+        Ok(Self { program: Program::load(making.assets, making.parameter)?, reader: Reader::load(making)? })
+    }
+}
+
+impl Validator for JqCheck {
+    fn validate(&self, content: &Content) -> Result<(), Invalid> {
+        if !self.reader.reads(content.format) {
+            return Ok(());
+        }
+        let Some(fault) = self.program.run(&self.reader.json(content)?, "")?.into_iter().next() else {
+            return Ok(());
+        };
+        let text = |name: &str| fault.get(name).and_then(serde_json::Value::as_str).map(str::to_owned);
+        let whole = || fault.as_str().map_or_else(|| fault.to_string(), str::to_owned);
+        Err(Invalid {
+            pointer: text("pointer").unwrap_or_default(),
+            message: text("message").unwrap_or_else(whole),
+        })
+    }
+}

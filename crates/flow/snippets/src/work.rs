@@ -1,0 +1,77 @@
+//! The background work of the role.
+
+use std::collections::BTreeMap;
+
+use kit::{Shutdown, Tasks};
+
+use crate::consume::{GROUP, Uploader};
+use crate::error::Result;
+use crate::snippets::Snippets;
+use crate::{retry, sweep};
+
+/// Starts consumers, retries and the sweep.
+pub fn start(snippets: &Snippets, partitions: u32, tasks: &Tasks) {
+    let shutdown = || tasks.shutdown().clone();
+    tasks.spawn("snippets retries", retry::run(snippets.clone(), shutdown()));
+    tasks.spawn("snippets sweep", sweep::run(snippets.clone(), shutdown()));
+    tasks.spawn("snippets topics", consumers(snippets.clone(), partitions, tasks.clone()));
+}
+
+/// Keeps one consumer for each topic of the configuration, whatever becomes of that.
+async fn consumers(snippets: Snippets, partitions: u32, tasks: Tasks) {
+    let mut changes = snippets.changes();
+    let mut running: BTreeMap<String, Shutdown> = BTreeMap::new();
+    loop {
+        changes.mark_unchanged();
+        let config = snippets.config();
+        running.retain(|topic, shutdown| {
+            let read = config.feeds.iter().any(|feed| feed.topic == *topic);
+            if !read {
+                shutdown.call();
+            }
+            read
+        });
+        let mut failed = false;
+        for feed in &config.feeds {
+            if running.contains_key(&feed.topic) {
+                continue;
+            }
+            match ensure(&snippets, &feed.topic, partitions).await {
+                Ok(()) => {
+                    let shutdown = tasks.shutdown().child();
+                    running.insert(feed.topic.clone(), shutdown.clone());
+                    tasks.spawn("snippets consumer", consume(snippets.clone(), feed.topic.clone(), shutdown));
+                }
+                Err(error) => {
+                    failed = true;
+                    tracing::warn!(topic = feed.topic, %error, "the topic cannot be read yet");
+                }
+            }
+        }
+        drop(config);
+        let again = std::time::Duration::from_secs(5);
+        tokio::select! {
+            () = tasks.shutdown().called() => return,
+            () = tokio::time::sleep(again), if failed => {}
+            _ = changes.changed() => {}
+        }
+    }
+}
+
+/// A topic that is there already may have been made by others, with as many partitions as they like.
+async fn ensure(snippets: &Snippets, topic: &str, partitions: u32) -> Result<()> {
+    match snippets.topics().describe(topic).await {
+        Err(error) if error.kind() == topics::Kind::UnknownTopic => {
+            snippets.topics().ensure(topic, partitions).await?;
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(()),
+    }
+}
+
+async fn consume(snippets: Snippets, topic: String, shutdown: Shutdown) {
+    let topics = snippets.topics().clone();
+    let uploader = Uploader { snippets, topic: topic.clone() };
+    topics::consume::run(topics, &topic, GROUP, uploader, shutdown).await;
+}

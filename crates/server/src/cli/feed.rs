@@ -1,0 +1,127 @@
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{IsTerminal as _, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::{Subcommand, ValueEnum};
+use feeds::Limits;
+use feeds::check::{Event, Summary};
+use feeds::report::{Row, text, xlsx::Xlsx};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::exit::{self, Failure};
+use super::{Common, print, print_json};
+
+/// Check feed files
+#[derive(Subcommand)]
+pub enum FeedCommand {
+    /// Read a feed file and report what a load of it would say; exit code 1 when there are errors
+    #[command(
+        after_help = "Examples:\n  dvor feed check goods.xml\n  dvor feed check goods.csv.gz --lang ru --xlsx errors.xlsx\n  curl -s https://shop.example/feed | dvor feed check -"
+    )]
+    Check {
+        /// The file, or - for standard input
+        file: PathBuf,
+        /// Language of the report
+        #[arg(long, value_enum, default_value_t = Lang::En)]
+        lang: Lang,
+        /// Write every issue into this XLSX file
+        #[arg(long, value_name = "FILE")]
+        xlsx: Option<PathBuf>,
+        /// How many issues of each kind are shown
+        #[arg(long, value_name = "NUMBER", default_value_t = 5)]
+        first: usize,
+        /// How the report is printed
+        #[arg(long, value_enum, default_value_t = Print::Text)]
+        format: Print,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Lang {
+    En,
+    Ru,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Print {
+    Text,
+    Json,
+}
+
+#[derive(Serialize)]
+struct JsonReport<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    first: &'a [Row],
+}
+
+impl FeedCommand {
+    pub fn run(self, common: &Common) -> Result<()> {
+        let Self::Check { file, lang, xlsx, first, format } = self;
+        let language = match lang {
+            Lang::En => model::Language::English,
+            Lang::Ru => model::Language::Russian,
+        };
+        let json = common.json || format == Print::Json;
+        let (input, bar) = open(&file)?;
+        let mut sheet = xlsx.as_ref().map(|_| Xlsx::begin(language)).transpose()?;
+        let mut shown: HashMap<String, usize> = HashMap::new();
+        let mut rows = Vec::new();
+        let (summary, fatal) =
+            feeds::check::check::<anyhow::Error>(input, &Limits::default(), &mut |_| (), &mut |event| {
+                match event {
+                    Event::Progress(bytes) => bar.set_position(bytes),
+                    Event::Finding(finding) => {
+                        let count = shown.entry(finding.issue.code.clone()).or_default();
+                        *count += 1;
+                        let wanted = *count <= first;
+                        if wanted || sheet.is_some() {
+                            let row = Row::of(finding, language);
+                            if let Some(sheet) = &mut sheet {
+                                sheet.add(&row)?;
+                            }
+                            if wanted {
+                                rows.push(row);
+                            }
+                        }
+                    }
+                }
+                Ok(())
+            })?;
+        bar.finish_and_clear();
+        if let (Some(sheet), Some(path)) = (sheet, &xlsx) {
+            let out = File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
+            sheet.end(out)?;
+        }
+        if json {
+            print_json(&JsonReport { summary: &summary, first: &rows })?;
+        } else {
+            print(&text::report(&summary, fatal.as_ref(), &rows, language))?;
+        }
+        if summary.is_clean() {
+            return Ok(());
+        }
+        let errors = summary.errors + u64::from(summary.fatal.is_some());
+        Err(Failure::of(exit::FAILED, format!("{}: {errors} errors", file.display())))
+    }
+}
+
+/// The file with a bar that shows how far it is read, on a terminal.
+fn open(path: &Path) -> Result<(Box<dyn Read + Send>, ProgressBar)> {
+    if path.as_os_str() == "-" {
+        return Ok((Box::new(std::io::stdin()), ProgressBar::hidden()));
+    }
+    let file = File::open(path).map_err(|error| {
+        Failure::of(exit::NOT_FOUND, format!("{} cannot be read: {error}", path.display()))
+    })?;
+    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+    if !std::io::stderr().is_terminal() {
+        return Ok((Box::new(file), ProgressBar::hidden()));
+    }
+    let style = ProgressStyle::with_template("{bar:40} {bytes} / {total_bytes}, {bytes_per_sec}, {eta}");
+    let bar = ProgressBar::new(bytes).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    Ok((Box::new(file), bar))
+}

@@ -1,0 +1,45 @@
+use anyhow::Result;
+use kit::Tasks;
+use snippets::{Registry, Snippets};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::api::Taken;
+use crate::access::Door;
+use crate::app::App;
+use crate::cli::exit::{self, Failure};
+use crate::http;
+
+/// Serves snippets on their own port, makes them from topics, and reads their configuration anew on SIGHUP.
+pub async fn start(app: &App, port: Taken, tasks: &Tasks) -> Result<()> {
+    let opened = Snippets::open(
+        app.store.clone(),
+        app.topics.clone(),
+        app.cluster.clone(),
+        app.clock.clone(),
+        Registry::shipped(),
+        app.config.snippets_options.clone(),
+    );
+    let snippets = opened.await.map_err(|error| match error {
+        snippets::Error::Config(error) => Failure::of(exit::USAGE, format!("snippets: {error}")),
+        snippets::Error::Store(error) => anyhow::Error::new(error),
+        error => anyhow::Error::new(error),
+    })?;
+    snippets::start(&snippets, app.config.topic.partitions, tasks);
+    let mut hangups = signal(SignalKind::hangup())?;
+    let (reloaded, shutdown) = (snippets.clone(), tasks.shutdown().clone());
+    tasks.spawn("snippets reload", async move {
+        loop {
+            tokio::select! {
+                () = shutdown.called() => return,
+                _ = hangups.recv() => {}
+            }
+            if let Err(error) = reloaded.reload().await {
+                tracing::error!("the snippets' configuration was refused, the old one stays: {error}");
+            }
+        }
+    });
+    let calls = http::snippets_router(Door { app: app.clone(), address: port.1 }, snippets);
+    let serving = http::serve(port.0, calls, app.config.limits.clone(), tasks.shutdown().clone());
+    tasks.spawn("snippets port", serving);
+    Ok(())
+}
