@@ -1,0 +1,22 @@
+//! What unifying needs from outside, behind one small trait: the catalog, the places, and which version they are.
+
+use model::{Content, Issue};
+use wire::feeds::FeedSettings;
+
+use crate::FeedOffer;
+
+/// A record made into what the offers understand.
+pub enum Unified {
+    /// With what is to be said of it; an error among the issues keeps it out.
+    Content(Box<Content>, Vec<Issue>),
+    /// Something that may pass kept it from being understood: the offer stays as it is.
+    Skipped(String),
+}
+
+pub trait Unify: Send + Sync {
+    /// Pinned in a load when it is made.
+    fn catalog_version(&self) -> u32;
+
+    /// Blocking, and pure as far as the load is concerned: the same record gives the same content.
+    fn unify(&self, offer: &FeedOffer, settings: &FeedSettings) -> Unified;
+}
