@@ -72,6 +72,10 @@ impl Program {
         }
     }
 
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.data.join("log")).unwrap_or_default()
     }

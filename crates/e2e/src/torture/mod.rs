@@ -1,6 +1,7 @@
 //! Kill tests: a child process works and tells what was acknowledged; the parent kills it with SIGKILL at a random
 //! moment, starts it again and compares. What the child printed before its death is in the pipe, so nothing is lost.
 
+pub mod offers;
 pub mod store_child;
 pub mod store_parent;
 

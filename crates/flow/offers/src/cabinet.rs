@@ -5,7 +5,7 @@ use store::{Range, Read, Shard};
 
 use crate::presets::Preset;
 use crate::tables::{PRESETS, PRESETS_COUNT};
-use crate::{Error, Offers, Result, counters, read};
+use crate::{Error, Offers, Result, archive, counters, read};
 
 /// A place in a list: the last offer seen. Offers that come later are above it, those that went do not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,10 @@ impl Offers {
     pub async fn get(&self, id: OfferId) -> Result<Offer> {
         let part =
             self.store.get(&crate::tables::OFFER, read::shard_of(id), (id.raw(), crate::tables::CONTENT));
-        part.await?.and_then(read::content).ok_or(Error::NoOffer(id))
+        if let Some(offer) = part.await?.and_then(read::content) {
+            return Ok(offer);
+        }
+        archive::find(self, id).await?.ok_or(Error::NoOffer(id))
     }
 }
 

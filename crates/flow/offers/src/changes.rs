@@ -6,6 +6,7 @@
 //! Presets and counts therefore cannot drift by a forgotten caller: there is no other way to write an offer.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use kit::Timestamp;
 use model::{Offer, OfferId, PhotoState, Status};
@@ -107,7 +108,8 @@ impl<'a> Changes<'a> {
         Ok(after)
     }
 
-    /// Takes the offer out of the tables, as the archive and erasure do. It says nothing to anybody.
+    /// Takes the offer out of the tables, as the archive and erasure do. Only its photos are let go; a deleted offer
+    /// kept them, since its feed may bring it back.
     pub fn remove(&mut self, tx: &mut Tx, offer: &Offer) -> Result<()> {
         let mut gone = offer.clone();
         gone.set_status(Status::Deleted);
@@ -116,6 +118,19 @@ impl<'a> Changes<'a> {
         self.keep_presets(tx, Some(offer), &gone)?;
         self.keep_counters(Some(offer), &gone);
         tx.delete(&OFFER, (offer.id, CONTENT))?;
+        if !offer.photos.is_empty() {
+            let urls = offer.photos.iter().map(|photo| photo.url.clone()).collect();
+            self.request_photos(offer, Vec::new(), urls);
+        }
+        Ok(())
+    }
+
+    /// Lets the offer's due row come again after a while; nothing else of it changes.
+    pub fn postpone(&mut self, tx: &mut Tx, offer: &Offer, by: Duration) -> Result<()> {
+        let due_at = self.now.plus(by).0;
+        let after = Offer { due_at, ..offer.clone() };
+        keep_due(tx, Some(offer), &after)?;
+        tx.put(&OFFER, (after.id, CONTENT), &OfferPart { kind: Some(Kind::Content(after)) })?;
         Ok(())
     }
 
@@ -135,7 +150,7 @@ impl<'a> Changes<'a> {
     }
 
     /// When the offer expires or leaves for the archive.
-    fn due_at(&self, offer: &Offer) -> i64 {
+    pub(crate) fn due_at(&self, offer: &Offer) -> i64 {
         match offer.status() {
             Status::Active => offer.expires_at,
             Status::Expired | Status::SoldHere | Status::SoldElsewhere | Status::Deleted => {
@@ -288,15 +303,18 @@ impl<'a> Changes<'a> {
         if new.is_empty() && released.is_empty() {
             return;
         }
+        self.request_photos(offer, new, released);
+    }
+
+    fn request_photos(&mut self, offer: &Offer, urls: Vec<String>, released_urls: Vec<String>) {
         let request = PhotoRequest {
             request_id: format!("{}:{}", printed(offer.id), offer.version + 1),
             offer_id: offer.id,
             seller_id: offer.seller_id.clone(),
-            urls: new,
+            urls,
+            released_urls,
         };
-        if !request.urls.is_empty() {
-            self.photo_requests.push(Message::new(printed(offer.id), request.encode_to_vec()));
-        }
+        self.photo_requests.push(Message::new(printed(offer.id), request.encode_to_vec()));
     }
 }
 

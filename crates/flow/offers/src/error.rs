@@ -30,6 +30,10 @@ pub enum Error {
     #[error("{0}")]
     Store(#[from] store::Error),
     #[error("{0}")]
+    Files(#[from] files::Error),
+    #[error("a file of the archive cannot be read: {0}")]
+    Archive(String),
+    #[error("{0}")]
     Topics(#[from] topics::Error),
     #[error("{0}")]
     Cluster(#[from] cluster::Error),
@@ -51,6 +55,8 @@ impl Error {
             Self::TooManyOffers(_) => Problem::named(Code::Invalid, "quota_offers", self.to_string()),
             Self::Conflict { name, detail } => Problem::named(Code::Conflict, name, detail),
             Self::Store(error) => error.into(),
+            Self::Files(error) if error.is_transient() => Problem::new(Code::Unavailable, error.to_string()),
+            Self::Files(_) | Self::Archive(_) => Problem::new(Code::Internal, self.to_string()),
             Self::Topics(error) => error.into(),
             Self::Cluster(error) => error.into(),
         }

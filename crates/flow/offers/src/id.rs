@@ -5,6 +5,7 @@ use rand::RngExt as _;
 use store::{Read as _, Tx};
 
 use crate::Result;
+use crate::archive::ids;
 use crate::tables::{CONTENT, OFFER};
 
 /// So many ids that no offer of the shard has or ever had.
@@ -18,8 +19,11 @@ pub async fn fresh(tx: &Tx, count: usize) -> Result<Vec<OfferId>> {
         candidates.sort_unstable();
         candidates.dedup();
         let taken = tx.get_many(&OFFER, candidates.iter().map(|id| (id.raw(), CONTENT))).await?;
-        let free = candidates.into_iter().zip(taken).filter(|(_, taken)| taken.is_none());
-        found.extend(free.map(|(id, _)| id));
+        let raw: Vec<_> = candidates.iter().map(|id| id.raw()).collect();
+        let archived = ids::known(tx, &raw).await?;
+        let all = candidates.into_iter().zip(taken).zip(archived);
+        let free = all.filter(|((_, taken), archived)| taken.is_none() && archived.is_none());
+        found.extend(free.map(|((id, _), _)| id));
     }
     Ok(found)
 }

@@ -18,13 +18,19 @@
 //! Not here: reading feed files (`feeds`), fetching photos (`photos`), enriching (`stages`). They meet the offers in
 //! topics.
 
+pub mod archive;
+pub mod autoload;
 pub mod cabinet;
 pub mod changes;
 pub mod config;
 pub mod counters;
 pub mod diff;
+pub mod due;
+pub mod erase;
 pub mod error;
+pub mod export;
 pub mod fsck;
+pub mod history;
 pub mod id;
 pub mod moderation;
 pub mod photos;
@@ -53,6 +59,9 @@ pub const PHOTO_RESULTS_TOPIC: &str = "photos.results";
 pub const FEED_OFFERS_TOPIC: &str = "feed.offers";
 pub const FEED_RESULTS_TOPIC: &str = "feed.results";
 pub const FEED_DECISIONS_TOPIC: &str = "feed.decisions";
+
+/// Sellers of whom nothing may stay, key: the seller; those who keep something of his take it as their word.
+pub const ERASURES_TOPIC: &str = "offers.erasures";
 
 /// Woken when an offer's due time was written.
 pub const DUE_CHANNEL: &str = "offers.due";

@@ -1,8 +1,8 @@
 //! The tables of the offers, all in the seller's shard (drafts: their owner's).
 
 use store::{Space, Table, TableSpec};
-use wire::feeds::FeedDecision;
-use wire::offers::{EventRow, FeedHead, FeedRow, OfferPart, Opinion, SweepRow};
+use wire::feeds::{FeedDecision, Tally};
+use wire::offers::{ArchiveFile, Erasure, EventRow, FeedHead, FeedRow, OfferPart, Opinion, SweepRow};
 
 const SYSTEM: &str = "offers";
 
@@ -44,10 +44,12 @@ pub const FEED: Table<(String, String, String), FeedRow> =
 /// The same in file order; ordinals are never given twice.
 pub const FEED_ORDINALS: Table<(String, String, i64), String> =
     Table::new(SYSTEM, "feed_ordinals", &["seller_id", "namespace", "ordinal"], Space::Small);
-/// (…, task, chunk of 4,096 ordinals): a bit for each that the load had.
+/// (…, task, chunk of 4,096 ordinals): a bit for each that the load had. A dry run's rows stand under its task's negative
+/// number, so that no sweep takes them for a load's; of ids without an ordinal it keeps a row under a negative chunk.
 pub const FEED_SEEN: Table<(String, String, i64, i64), Vec<u8>> =
     Table::new(SYSTEM, "feed_seen", &["seller_id", "namespace", "task_id", "chunk"], Space::Small);
-pub const FEED_BATCHES: Table<(String, String, i64, i64), ()> =
+/// Batches that were applied; a dry run's tell what they would have done.
+pub const FEED_BATCHES: Table<(String, String, i64, i64), Tally> =
     Table::new(SYSTEM, "feed_batches", &["seller_id", "namespace", "task_id", "batch"], Space::Small);
 pub const FEED_HEAD: Table<(String, String), FeedHead> =
     Table::new(SYSTEM, "feed_head", &["seller_id", "namespace"], Space::Small);
@@ -56,6 +58,14 @@ pub const FEED_SWEEPS: Table<(String, String, i64), SweepRow> =
 /// A person's word on a held load that has not come to its hold yet.
 pub const FEED_DECISIONS: Table<(String, String, i64), FeedDecision> =
     Table::new(SYSTEM, "feed_decisions", &["seller_id", "namespace", "task_id"], Space::Small);
+
+/// (month as year and month, hash): the files of the archive that are this shard's.
+pub const ARCHIVE_FILES: Table<(u32, Vec<u8>), ArchiveFile> =
+    Table::new(SYSTEM, "archive_files", &["month", "hash"], Space::Small);
+/// (block of ids): which ids the archive has, and in which month; see `archive::ids`.
+pub const ARCHIVE_IDS: Table<(u32,), Vec<u8>> = Table::new(SYSTEM, "archive_ids", &["block"], Space::Large);
+/// Sellers of whom nothing may stay, or stayed.
+pub const ERASURES: Table<(String,), Erasure> = Table::new(SYSTEM, "erasures", &["seller_id"], Space::Small);
 
 /// Where the walks over a shard stand, by the walk's name.
 pub const WALKS: Table<(String,), Vec<u8>> = Table::new(SYSTEM, "walks", &["walk"], Space::Small);
@@ -76,6 +86,9 @@ pub fn tables() -> Vec<TableSpec> {
         FEED_HEAD.spec(),
         FEED_SWEEPS.spec(),
         FEED_DECISIONS.spec(),
+        ARCHIVE_FILES.spec(),
+        ARCHIVE_IDS.spec(),
+        ERASURES.spec(),
         WALKS.spec(),
     ]
 }

@@ -27,15 +27,18 @@
 
 mod check;
 mod error;
+mod import;
 mod load;
 mod model;
 mod parse;
 mod recognise;
 mod resolve;
 mod shipped;
+mod write;
 
 pub use check::check;
 pub use error::{Error, Problem};
+pub use import::{Imported, import};
 pub use load::SourceFile;
 pub use model::{
     Attribute, AttributeKind, Catalog, Category, EnumValue, Language, Names, SskuParameter, Synonyms, Unit,

@@ -140,11 +140,11 @@ impl Places {
         if let Some(places) =
             named.mentions.iter().rev().filter(|one| one.marked).map(eligible).find(|one| !one.is_empty())
         {
-            return Some(self.decide(places));
+            return Some(decide(places));
         }
         let all = named.mentions.iter().map(eligible).filter(|places| !places.is_empty());
         let largest = |places: &Vec<&Place>| places.iter().map(|place| place.population).max();
-        all.max_by_key(largest).map(|places| self.decide(places))
+        all.max_by_key(largest).map(|places| decide(places))
     }
 
     fn choose_misspelt(&self, named: &Reading<'_>) -> Option<Answer<'_>> {
@@ -154,7 +154,7 @@ impl Places {
         tries.take(12).find_map(|name| {
             let candidates = self.inner.index.misspelt(&name);
             let places = self.eligible(&candidates, false, named);
-            (!places.is_empty()).then(|| self.decide(places))
+            (!places.is_empty()).then(|| decide(places))
         })
     }
 
@@ -184,21 +184,6 @@ impl Places {
         places
     }
 
-    fn decide<'a>(&self, places: Vec<&'a Place>) -> Answer<'a> {
-        let first = places[0];
-        let rival = |place: &&Place| {
-            f64::from(place.population) > RIVAL * f64::from(first.population)
-                && distance_km((place.lat, place.lon), (first.lat, first.lon)) > SAME_PLACE_KM
-        };
-        if !places.iter().skip(1).any(|place| rival(place)) {
-            return Answer::Found(first);
-        }
-        let mut rivals: Vec<&Place> =
-            places.into_iter().filter(|place| place.id == first.id || rival(place)).collect();
-        rivals.truncate(SUGGESTIONS);
-        Answer::Ambiguous(rivals)
-    }
-
     fn largest_of(&self, regions: &[u32]) -> Vec<&Place> {
         let codes: Vec<&str> =
             regions.iter().map(|region| self.inner.regions[*region as usize].code.as_str()).collect();
@@ -211,4 +196,20 @@ impl Places {
         places.truncate(SUGGESTIONS);
         places
     }
+}
+
+/// One place, unless another one may be meant as well.
+fn decide(places: Vec<&Place>) -> Answer<'_> {
+    let first = places[0];
+    let rival = |place: &&Place| {
+        f64::from(place.population) > RIVAL * f64::from(first.population)
+            && distance_km((place.lat, place.lon), (first.lat, first.lon)) > SAME_PLACE_KM
+    };
+    if !places.iter().skip(1).any(&rival) {
+        return Answer::Found(first);
+    }
+    let mut rivals: Vec<&Place> =
+        places.into_iter().filter(|place| place.id == first.id || rival(place)).collect();
+    rivals.truncate(SUGGESTIONS);
+    Answer::Ambiguous(rivals)
 }

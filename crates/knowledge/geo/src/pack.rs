@@ -91,11 +91,11 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<Unpacked, Error> {
         return Err(Error("the places are packed in a form that this version does not know".into()));
     }
     let columns = [ids, names, names_ru, regions_of, lats, lons, populations, others];
-    let [mut ids, mut names, mut names_ru, mut regions_of, mut lats, mut lons, mut populations, mut others] =
+    let [ids, mut names, mut names_ru, mut regions_of, mut lats, mut lons, mut populations, mut others] =
         columns.map(|column| column.split('\n'));
     let mut unpacked =
         Unpacked { places: Vec::new(), others: Vec::new(), regions: Vec::new(), countries: Vec::new() };
-    while let Some(id) = ids.next() {
+    for id in ids {
         let short = || damaged("a column is short");
         let degrees = |cell: Option<&str>| {
             cell.and_then(|cell| cell.parse::<f64>().ok())

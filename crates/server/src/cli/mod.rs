@@ -3,12 +3,14 @@
 
 mod backend;
 mod backup;
+mod catalog;
 mod cluster;
 mod completions;
 mod config;
 mod demo;
 pub mod exit;
 mod feed;
+mod geo;
 mod serve;
 mod snippets;
 mod store;
@@ -89,6 +91,10 @@ enum Command {
     Snippets(snippets::SnippetsCommand),
     #[command(subcommand)]
     Store(store::StoreCommand),
+    #[command(subcommand)]
+    Catalog(catalog::CatalogCommand),
+    #[command(subcommand)]
+    Geo(geo::GeoCommand),
     Backup(backup::Backup),
     Restore(backup::Restore),
     Completions(completions::Completions),
@@ -133,6 +139,8 @@ impl Command {
             Self::Table(table) => table.run(common).await,
             Self::Snippets(snippets) => snippets.run(common).await,
             Self::Store(store) => store.run(common).await,
+            Self::Catalog(catalog) => catalog.run(common),
+            Self::Geo(geo) => geo.run(common),
             Self::Backup(backup) => backup.run(common).await,
             Self::Restore(restore) => restore.run(common).await,
             Self::Completions(completions) => completions.run(),

@@ -9,6 +9,7 @@ mod configuration;
 mod demo;
 mod grpc;
 mod http;
+mod knowledge;
 mod life;
 mod program;
 mod telemetry;

@@ -1,5 +1,7 @@
 //! Downloads from a server of our own, that behaves as badly as told.
 
+#![allow(clippy::unwrap_used)]
+
 mod forbidden;
 mod limits;
 mod proxy;

@@ -15,7 +15,8 @@ pub(crate) const START: Timestamp = Timestamp(1_760_000_000_000_000);
 
 pub(crate) struct Kept {
     pub(crate) offers: Offers,
-    _folder: tempfile::TempDir,
+    objects: files::objects::SharedObjects,
+    folder: tempfile::TempDir,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -40,15 +41,10 @@ pub(crate) async fn keep(engine: Engine, settings: Settings) -> Kept {
             Store::open(&[url], schema(), &options).await.unwrap()
         }
     };
-    let clock = Clock::manual(START);
-    let options = files::Options {
-        clock: clock.clone(),
-        reserve_bytes: 0,
-        ..files::Options::new(folder.path().join("incoming"))
-    };
-    let files = Files::over(files::objects::open("memory:").unwrap(), store.clone(), options).unwrap();
-    let offers = Offers::new(store, clock, settings, Catalog::shipped()).with_files(files);
-    Kept { offers, _folder: folder }
+    let objects = files::objects::open("memory:").unwrap();
+    let offers = Offers::new(store.clone(), Clock::manual(START), settings, Catalog::shipped());
+    let kept = Kept { offers, objects, folder };
+    Kept { offers: kept.on_store(store), ..kept }
 }
 
 pub(crate) fn content(title: &str) -> Content {
@@ -66,6 +62,17 @@ pub(crate) fn me() -> Actor {
 }
 
 impl Kept {
+    /// The same offers and files seen through another store.
+    pub(crate) fn on_store(&self, store: Store) -> Offers {
+        let options = files::Options {
+            clock: self.offers.clock.clone(),
+            reserve_bytes: 0,
+            ..files::Options::new(self.folder.path().join("incoming"))
+        };
+        let files = Files::over(self.objects.clone(), store.clone(), options).unwrap();
+        Offers { store, ..self.offers.clone() }.with_files(files)
+    }
+
     pub(crate) async fn create(&self, seller: &str, title: &str) -> Offer {
         self.offers.create(seller, content(title), &me()).await.unwrap()
     }

@@ -32,6 +32,9 @@ pub(super) struct Match<'a> {
 /// A name that lists several things («Кабели и переходники») means each of them a little less.
 const PART: f32 = 0.8;
 
+/// Two Russian words mean the same in either order: «письменный стол», «стол письменный».
+const TURNED: f32 = 0.95;
+
 impl Phrases {
     pub(super) fn build(catalog: &Catalog, lexicon: &mut Lexicon) -> Self {
         let mut rows: FxHashMap<String, Meaning> = FxHashMap::default();
@@ -77,7 +80,15 @@ fn mean(
     category: u32,
     weight: f32,
 ) {
-    let meaning = rows.entry(lexicon.learn(text).row).or_default();
+    let reading = lexicon.learn(text);
+    if reading.tokens.len() == 2 && reading.tokens.iter().all(|token| token.cyrillic) {
+        add(rows, reading.row.chars().rev().collect(), category, weight * TURNED);
+    }
+    add(rows, reading.row, category, weight);
+}
+
+fn add(rows: &mut FxHashMap<String, Meaning>, row: String, category: u32, weight: f32) {
+    let meaning = rows.entry(row).or_default();
     match meaning.categories.iter_mut().find(|(known, _)| *known == category) {
         Some(known) => known.1 = known.1.max(weight),
         None => meaning.categories.push((category, weight)),

@@ -1,0 +1,143 @@
+//! Offers from feeds: what a load brings becomes offers, and what it no longer has goes.
+//!
+//! A load arrives as numbered batches and a terminal message. Everything that a batch causes, with its results, is one
+//! transaction, so a batch happens once and wholly or not at all. Most of a load is what was there yesterday: for a record
+//! whose fingerprint is the known one, a bit is set in a bitmap and nothing else is read or written.
+//!
+//! Each record that a feed ever brought has a row by the seller's own id and an **ordinal**, a number given once. The bits
+//! of a task say which ordinals its file had; the terminal message leaves a sweep behind, which walks the ordinals beside
+//! the stream ([`sweep`]) and takes away those that neither this task nor a newer one had. The rows of what went stay for
+//! thirty days, so an offer that flickers comes back with its id, its ban and its withdrawal.
+//!
+//! - [`decide`] says what becomes of a record: a pure function of the record and of what is known;
+//! - [`batch`] reads what a run of batches needs in a few questions, and writes what was decided;
+//! - [`terminal`] ends tasks; [`decisions`] takes a person's word on a held one;
+//! - [`dry`] does the same without an effect;
+//! - [`walk`] forgets dead rows.
+
+mod batch;
+mod decide;
+pub mod decisions;
+mod dry;
+mod record;
+mod results;
+mod seen;
+pub mod sweep;
+mod terminal;
+mod walk;
+
+use async_trait::async_trait;
+use model::names;
+use prost::Message as _;
+use store::{Shard, Tx};
+use topics::Record;
+use topics::consume::{Failure, Handler, Undecodable};
+use wire::feeds::feed_message::Kind;
+use wire::feeds::{FeedBatch, FeedMessage};
+
+pub use decisions::{Decided, Decisions, decide};
+pub use walk::WALK;
+
+use crate::{Offers, Result};
+
+/// Which load is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) seller: String,
+    pub(crate) namespace: String,
+    pub(crate) task: i64,
+    pub(crate) dry: bool,
+}
+
+impl Load {
+    /// The task in the keys of its bits, batches and sweep: dry runs stand apart.
+    fn key(&self) -> i64 {
+        if self.dry { -self.task } else { self.task }
+    }
+
+    fn feed(&self) -> (&str, &str) {
+        (&self.seller, &self.namespace)
+    }
+}
+
+/// Takes loads from the topic.
+pub struct Batches(pub Offers);
+
+#[async_trait]
+impl Handler for Batches {
+    /// The key is the seller: the record is taken apart only once, when it is applied.
+    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable> {
+        match std::str::from_utf8(&record.key).map(names::check_seller) {
+            Ok(Ok(())) => Ok(Shard::of_bytes(&record.key)),
+            _ => Err(Undecodable("the key of a load's record is the seller".to_owned())),
+        }
+    }
+
+    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
+        let messages = records.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
+        for (load, part) in runs(messages) {
+            apply(tx, &self.0, &load, part).await.map_err(crate::error::failure)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is applied together.
+enum Part {
+    Batches(Vec<FeedBatch>),
+    Terminal(wire::feeds::FeedTerminal),
+    Abort,
+}
+
+async fn apply(tx: &mut Tx, offers: &Offers, load: &Load, part: Part) -> Result<()> {
+    match part {
+        Part::Batches(batches) if load.dry => dry::batches(tx, offers, load, batches).await,
+        Part::Batches(batches) => batch::apply(tx, offers, load, batches).await,
+        Part::Terminal(terminal) if load.dry => dry::terminal(tx, load, &terminal).await,
+        Part::Terminal(terminal) => terminal::terminal(tx, load, &terminal).await,
+        Part::Abort if load.dry => dry::abort(tx, load).await,
+        Part::Abort => terminal::abort(tx, load).await,
+    }
+}
+
+/// Neighbouring batches of one load share their reads.
+fn runs(messages: Vec<(Load, Kind)>) -> Vec<(Load, Part)> {
+    let mut runs: Vec<(Load, Part)> = Vec::new();
+    for (load, kind) in messages {
+        let part = match kind {
+            Kind::Batch(batch) => match runs.last_mut() {
+                Some((last, Part::Batches(batches))) if *last == load => {
+                    batches.push(batch);
+                    continue;
+                }
+                _ => Part::Batches(vec![batch]),
+            },
+            Kind::Terminal(terminal) => Part::Terminal(terminal),
+            Kind::Abort(_) => Part::Abort,
+        };
+        runs.push((load, part));
+    }
+    runs
+}
+
+fn decode(record: &Record) -> Result<(Load, Kind), Failure> {
+    let message = FeedMessage::decode(record.payload.as_ref()).map_err(Failure::determinate)?;
+    if message.seller_id.as_bytes() != record.key {
+        return Err(Failure::determinate("the key of a load's record is not its seller"));
+    }
+    names::check_namespace(&message.namespace).map_err(Failure::determinate)?;
+    if message.task_id <= 0 {
+        return Err(Failure::determinate(format!("a load has no task {}", message.task_id)));
+    }
+    let kind = message.kind.ok_or_else(|| Failure::determinate("a load's record says nothing"))?;
+    if matches!(&kind, Kind::Batch(batch) if batch.number <= 0) {
+        return Err(Failure::determinate("a batch has a number from 1"));
+    }
+    let load = Load {
+        seller: message.seller_id,
+        namespace: message.namespace,
+        task: message.task_id,
+        dry: message.dry_run,
+    };
+    Ok((load, kind))
+}

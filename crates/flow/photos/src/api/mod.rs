@@ -1,0 +1,3 @@
+//! What photos serve.
+
+pub mod http;
