@@ -38,6 +38,7 @@ fn all(steps: &Steps, args: &Args) -> Result<()> {
     checks?;
     let servers = servers?;
     announce_missing(&servers);
+    steps.run("xmllint", || crate::servers::need_program("xmllint", "libxml2-utils"))?;
     steps.run("cargo test", || test(&servers, args))?;
     announce_missing(&servers);
     if target_folder::in_ci() && !servers.missing().is_empty() {

@@ -9,5 +9,6 @@ pub mod cluster_member;
 pub mod http;
 pub mod http_rate;
 pub mod load;
+pub mod own_feed;
 pub mod program;
 pub mod torture;

@@ -62,6 +62,11 @@ pub(super) fn forget(folder: &Path) -> Result<()> {
     }
 }
 
+/// A program that tests start, from its Debian package if it is not there.
+pub(crate) fn need_program(program: &str, package: &str) -> Result<()> {
+    if process::on_path(program) { Ok(()) } else { apt_install(&[package]) }
+}
+
 /// Installs Debian packages. A package may start a service of its own; it is left as it is.
 pub(super) fn apt_install(packages: &[&str]) -> Result<()> {
     if !process::on_path("apt-get") {

@@ -24,7 +24,7 @@ mod ready;
 mod run_folder;
 mod s3;
 
-pub(crate) use self::install::cache_folder;
+pub(crate) use self::install::{cache_folder, need_program};
 
 /// Where tests find how to stop a server and to start it again.
 const CONTROL: &str = "DVOR_TEST_SERVICES";

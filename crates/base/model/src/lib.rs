@@ -19,5 +19,5 @@ pub use message::Language;
 pub use offer_id::{BadOfferId, OfferId};
 pub use wire::model::{
     Attribute, Condition, Contacts, Content, Dimensions, Issue, IssueType, Level, Location, Money, Offer,
-    Origin, Photo, PhotoSize, PhotoState, Status, Value,
+    Origin, Photo, PhotoSize, PhotoState, Status, Value, value,
 };

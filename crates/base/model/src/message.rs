@@ -41,6 +41,9 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     ("category_replaced", "the category was replaced by «{0}»", "категория заменена на «{0}»"),
     ("attribute_unknown", "the attribute «{value}» is not known in this category", "характеристика «{value}» в этой категории неизвестна"),
     ("attribute_required", "the attribute «{0}» is required in this category", "в этой категории обязательна характеристика «{0}»"),
+    ("attribute_out_of_range", "{value} is not possible for «{0}»", "значение {value} недопустимо для характеристики «{0}»"),
+    ("attribute_unit_unknown", "the unit of «{value}» is not known for «{0}»", "единица измерения в «{value}» неизвестна для характеристики «{0}»"),
+    ("attribute_too_long", "the value of «{0}» is too long", "значение характеристики «{0}» слишком длинное"),
     // Place.
     ("geo_missing", "the place is missing", "не указано местоположение"),
     ("geo_unknown", "the place could not be recognised from «{value}»", "не удалось определить местоположение по «{value}»"),
@@ -90,6 +93,10 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     ("title_composed", "there is no name; the title was made of type, brand and model", "названия нет; заголовок составлен из типа, марки и модели"),
     ("category_undeclared", "the category {value} is not declared in the file", "категория {value} не объявлена в файле"),
     ("category_parent_undeclared", "the parent category {value} is not declared in the file", "родительская категория {value} не объявлена в файле"),
+    ("shortened", "{field} had {0} characters and was cut to {1}", "в поле {field} было {0} символов, оставлено {1}"),
+    ("price_missing", "there is no price", "цена не указана"),
+    ("price_guessed", "the price «{value}» was read as {0}", "цена «{value}» прочитана как {0}"),
+    ("url_mended", "the address in {field} was mended: «{value}»", "адрес в поле {field} исправлен: «{value}»"),
     ("characters_lost", "some characters could not be read; the file is not wholly in its encoding", "часть символов не прочитана: файл не целиком в своей кодировке"),
     ("xml_entity_guessed", "{value} is not a reference of XML; it was read as HTML would", "{value} — не ссылка XML; прочитано как в HTML"),
     // Photos.

@@ -9,9 +9,9 @@
 //! The release is in the outbox of step 3, so the file's reference goes if and only if the row goes. A load that has not
 //! ended is never old, except when its feed was removed, and then it was ended first.
 
-use futures::future::BoxFuture;
 use cluster::Cluster;
 use files::{Files, Referrer};
+use futures::future::BoxFuture;
 use kit::Shutdown;
 use store::{Range, Read as _, Shard, Tx};
 use wire::feeds::{FeedRow, Task};
@@ -118,4 +118,3 @@ pub(crate) async fn release_fingerprints(tx: &mut Tx, feed: &mut FeedRow) -> Res
     }
     Ok(())
 }
-

@@ -38,12 +38,8 @@ pub(crate) fn add(
             error_id: statistics.error_rows,
         };
         let line = if issue.line > 0 { issue.line } else { record.line };
-        let row = OfferError {
-            issue: Some(issue),
-            offer_id: record.offer_id,
-            title: record.title.clone(),
-            line,
-        };
+        let row =
+            OfferError { issue: Some(issue), offer_id: record.offer_id, title: record.title.clone(), line };
         put(tx, key, task_id, &place, &row)?;
     }
     Ok(())
@@ -156,9 +152,8 @@ pub async fn list(
     };
     let keys = places.iter().map(|(_, id, number)| (seller, namespace, task_id, id.as_str(), *number));
     let rows = snapshot.get_many(&OFFER_ERRORS, keys).await?;
-    let join = |(at, row): (Cursor, Option<OfferError>)| {
-        Some(Found { external_id: at.1.clone(), at, error: row? })
-    };
+    let join =
+        |(at, row): (Cursor, Option<OfferError>)| Some(Found { external_id: at.1.clone(), at, error: row? });
     Ok(places.into_iter().zip(rows).filter_map(join).collect())
 }
 

@@ -84,9 +84,7 @@ pub async fn put(feeds: &Feeds, key: &FeedKey, mut settings: FeedSettings) -> Re
         let mut row = open_or_make(tx, feeds, key).await?;
         let before = row.settings.take().unwrap_or_default();
         // The url, the period and the webhook do not change what a load does.
-        let same_effect = (before.on_missing, before.guard_percent);
-        let changed = same_effect != (settings.on_missing, settings.guard_percent);
-        settings.version = before.version + i64::from(changed);
+        settings.version = before.version + i64::from(effect(&before) != effect(&settings));
         row.version += 1;
         row.updated_at = now.0;
         row.settings = Some(settings.clone());
@@ -95,6 +93,10 @@ pub async fn put(feeds: &Feeds, key: &FeedKey, mut settings: FeedSettings) -> Re
         Ok(row)
     };
     feeds.store.transact(key.shard(), body).await
+}
+
+fn effect(settings: &FeedSettings) -> (i32, u32, &str, &str) {
+    (settings.on_missing, settings.guard_percent, &settings.currency, &settings.address)
 }
 
 fn check_settings(feeds: &Feeds, settings: &FeedSettings) -> Result<()> {

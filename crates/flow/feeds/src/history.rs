@@ -82,7 +82,6 @@ pub fn sentence(error: &TaskError, language: Language) -> String {
     if !error.message.is_empty() {
         return error.message.clone();
     }
-    let issue =
-        Issue { code: error.code.clone(), parameters: error.parameters.clone(), ..Issue::default() };
+    let issue = Issue { code: error.code.clone(), parameters: error.parameters.clone(), ..Issue::default() };
     message::render(&issue, language)
 }

@@ -27,7 +27,7 @@
 pub mod api;
 pub mod check;
 pub mod cleanup;
-mod config;
+pub mod config;
 pub mod decide;
 mod error;
 pub mod errors;
@@ -39,6 +39,7 @@ pub mod formats;
 pub mod history;
 mod issue;
 mod limits;
+pub mod loader;
 mod metrics;
 mod offer;
 pub mod processor;
@@ -50,6 +51,8 @@ pub mod statistics;
 pub mod tables;
 pub mod tasks;
 mod text;
+pub mod timers;
+pub mod unify;
 mod unpack;
 pub mod upload;
 pub mod webhooks;
@@ -64,7 +67,6 @@ use kit::Clock;
 use store::Store;
 use topics::Topics;
 
-pub use config::Settings;
 pub use error::{Error, Result};
 pub use fatal::Fatal;
 pub use formats::{Format, RawRecord, Records, records};
@@ -73,6 +75,7 @@ pub use offer::{FeedAttribute, FeedOffer};
 pub use source::{Unified, Unify};
 pub use tables::tables;
 pub use tasks::FeedKey;
+pub use unify::{Knowledge, Settings, fingerprint, unify};
 
 /// Batches for the offers; key: the seller.
 pub const FEED_OFFERS_TOPIC: &str = "feed.offers";
@@ -99,8 +102,9 @@ pub struct Feeds {
     pub topics: Topics,
     pub files: Files,
     pub clock: Clock,
-    pub settings: Arc<Settings>,
+    pub settings: Arc<config::Settings>,
     pub unify: Arc<dyn Unify>,
+    pub fetcher: fetch::Fetcher,
 }
 
 impl Feeds {

@@ -4,6 +4,7 @@ use model::{Content, Issue};
 use wire::feeds::FeedSettings;
 
 use crate::FeedOffer;
+use crate::unify::{self, Knowledge};
 
 /// A record made into what the offers understand.
 pub enum Unified {
@@ -19,4 +20,19 @@ pub trait Unify: Send + Sync {
 
     /// Blocking, and pure as far as the load is concerned: the same record gives the same content.
     fn unify(&self, offer: &FeedOffer, settings: &FeedSettings) -> Unified;
+}
+
+impl Unify for Knowledge {
+    fn catalog_version(&self) -> u32 {
+        self.recogniser.catalog().version()
+    }
+
+    fn unify(&self, offer: &FeedOffer, settings: &FeedSettings) -> Unified {
+        let mut wanted = unify::Settings { address: settings.address.clone(), ..unify::Settings::default() };
+        if !settings.currency.is_empty() {
+            wanted.currency.clone_from(&settings.currency);
+        }
+        let (content, issues) = unify::unify(offer, self, &wanted);
+        Unified::Content(Box::new(content), issues)
+    }
 }

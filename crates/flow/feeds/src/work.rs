@@ -89,12 +89,7 @@ struct State<K> {
 
 impl<K> Default for State<K> {
     fn default() -> Self {
-        Self {
-            dirty: BTreeSet::new(),
-            later: BTreeMap::new(),
-            ready: Vec::new(),
-            busy: BTreeSet::new(),
-        }
+        Self { dirty: BTreeSet::new(), later: BTreeMap::new(), ready: Vec::new(), busy: BTreeSet::new() }
     }
 }
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{Subcommand, ValueEnum};
-use feeds::Limits;
 use feeds::check::{Event, Summary};
 use feeds::report::{Row, text, xlsx::Xlsx};
+use feeds::{Knowledge, Limits, RawRecord, Settings};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -70,8 +70,16 @@ impl FeedCommand {
         let mut sheet = xlsx.as_ref().map(|_| Xlsx::begin(language)).transpose()?;
         let mut shown: HashMap<String, usize> = HashMap::new();
         let mut rows = Vec::new();
+        let (knowledge, settings) = (Knowledge::shipped(), Settings::default());
+        let judge = &mut |record: &mut RawRecord| {
+            // What could not be read has its errors already.
+            if !record.is_bad() {
+                let (_, issues) = feeds::unify(&record.offer, &knowledge, &settings);
+                record.issues.extend(issues);
+            }
+        };
         let (summary, fatal) =
-            feeds::check::check::<anyhow::Error>(input, &Limits::default(), &mut |_| (), &mut |event| {
+            feeds::check::check::<anyhow::Error>(input, &Limits::default(), judge, &mut |event| {
                 match event {
                     Event::Progress(bytes) => bar.set_position(bytes),
                     Event::Finding(finding) => {

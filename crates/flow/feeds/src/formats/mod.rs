@@ -63,6 +63,11 @@ pub(crate) trait Source: Send {
     fn next(&mut self, window: &mut Window, limits: &Limits) -> Result<Option<Found>, Fatal>;
 }
 
+/// The text of a reference of XML or HTML, without its `&` and `;`.
+pub(crate) fn entity(name: &str) -> Option<std::borrow::Cow<'static, str>> {
+    entities::resolve(name, events::Rigour::Lenient)
+}
+
 /// A file that is being read.
 pub struct Records {
     window: Window,

@@ -164,7 +164,11 @@ pub(super) fn error_of(fatal: &Fatal) -> TaskError {
 }
 
 fn spoken(error: &TaskError) -> String {
-    if error.message.is_empty() { crate::history::sentence(error, Language::English) } else { error.message.clone() }
+    if error.message.is_empty() {
+        crate::history::sentence(error, Language::English)
+    } else {
+        error.message.clone()
+    }
 }
 
 impl Progress {

@@ -112,12 +112,7 @@ pub async fn process_due(feeds: &Feeds, cluster: &Cluster) -> Result<usize> {
 }
 
 /// One load from taking to its end, whatever the end is.
-pub(crate) async fn process(
-    feeds: &Feeds,
-    cluster: &Cluster,
-    key: &FeedKey,
-    task_id: i64,
-) -> Result<Done> {
+pub(crate) async fn process(feeds: &Feeds, cluster: &Cluster, key: &FeedKey, task_id: i64) -> Result<Done> {
     let Some(taken) = take(feeds, cluster, key, task_id).await? else { return Ok(Done::NotNow) };
     let ended = match send(feeds, &taken).await {
         Ok(Sent::Whole(whole)) => finish(feeds, &taken, whole).await,
@@ -130,7 +125,12 @@ pub(crate) async fn process(
         Ok(()) => {}
         Err(error) if error.is_fenced() => return Ok(Done::NotNow),
         Err(error) => {
-            tracing::warn!(seller = key.seller, namespace = key.namespace, task_id, "a load is put off: {error}");
+            tracing::warn!(
+                seller = key.seller,
+                namespace = key.namespace,
+                task_id,
+                "a load is put off: {error}"
+            );
             put_off(feeds, &taken, said("unavailable", error.to_string())).await?;
         }
     }

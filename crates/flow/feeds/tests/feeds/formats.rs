@@ -64,7 +64,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
 pub(crate) fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, bytes) in files {
-        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), Compression::fast());
+        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), Compression::best());
         encoder.write_all(bytes).unwrap();
         let packed = encoder.finish().unwrap();
         let mut sum = flate2::Crc::new();

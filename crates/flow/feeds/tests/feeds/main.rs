@@ -1,9 +1,15 @@
 //! What is read of files, and what is said of them.
+#![allow(clippy::unwrap_used)]
 
+mod docs;
 mod formats;
 mod hostile;
+mod offers;
 mod own;
+mod second_opinion;
 mod traps;
+mod way;
+mod world;
 
 use std::io::Cursor;
 

@@ -1,0 +1,86 @@
+//! Addresses of pages, photos and videos.
+
+use std::fmt::Write as _;
+
+use model::Issue;
+
+use crate::issue;
+
+pub(super) const MOST_IMAGES: usize = 30;
+const LINK_BYTES: usize = 2_048;
+
+/// An http or https address in ASCII; empty if it is none.
+pub(super) fn link(field: &str, text: &str, issues: &mut Vec<Issue>) -> String {
+    let text = text.trim();
+    if text.is_empty() {
+        return String::new();
+    }
+    let whole = match text.get(..2) {
+        Some("//") => format!("https:{text}"),
+        _ => text.to_owned(),
+    };
+    let lower = whole.get(..8).unwrap_or(&whole).to_ascii_lowercase();
+    let rest = if lower.starts_with("https://") { whole.get(8..) } else { None };
+    let rest = rest.or_else(|| if lower.starts_with("http://") { whole.get(7..) } else { None });
+    let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let sane = host.is_some_and(|host| !host.is_empty() && !host.contains([' ', '<', '>', '"']));
+    if !sane || whole.chars().any(char::is_control) {
+        issues.push(issue::warning("bad_url", field, text));
+        return String::new();
+    }
+    let encoded = encoded(&whole);
+    if encoded.len() > LINK_BYTES {
+        issues.push(issue::warning("bad_url", field, text));
+        return String::new();
+    }
+    if encoded != text {
+        issues.push(issue::warning("url_mended", field, text));
+    }
+    encoded
+}
+
+/// Spaces and letters beyond ASCII are written as a browser would send them; the host stays as it is.
+fn encoded(text: &str) -> String {
+    let illegal = |byte: u8| byte <= b' ' || byte >= 0x7F || b"\"<>\\^`{|}".contains(&byte);
+    if !text.bytes().any(illegal) {
+        return text.to_owned();
+    }
+    let host_end = text.get(8..).and_then(|rest| rest.find(['/', '?', '#'])).map_or(text.len(), |at| at + 8);
+    let mut out = text[..host_end].to_owned();
+    for byte in text[host_end..].bytes() {
+        if illegal(byte) {
+            let _ = write!(out, "%{byte:02X}");
+        } else {
+            out.push(char::from(byte));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_mended_or_refused() {
+        for (text, expected, said) in [
+            ("https://a.example/1.jpg", "https://a.example/1.jpg", None),
+            ("https://a.example/my photo.jpg", "https://a.example/my%20photo.jpg", Some("url_mended")),
+            (
+                "https://a.example/фото.jpg",
+                "https://a.example/%D1%84%D0%BE%D1%82%D0%BE.jpg",
+                Some("url_mended"),
+            ),
+            ("//a.example/1.jpg", "https://a.example/1.jpg", Some("url_mended")),
+            ("HTTP://a.example/x", "HTTP://a.example/x", None),
+            ("javascript:alert(1)", "", Some("bad_url")),
+            ("http://", "", Some("bad_url")),
+            ("photo.jpg", "", Some("bad_url")),
+            ("", "", None),
+        ] {
+            let mut issues = Vec::new();
+            assert_eq!(link("url", text, &mut issues), expected, "{text}");
+            assert_eq!(issues.first().map(|issue| issue.code.as_str()), said, "{text}");
+        }
+    }
+}
