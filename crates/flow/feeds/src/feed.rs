@@ -85,6 +85,12 @@ pub async fn put(feeds: &Feeds, key: &FeedKey, mut settings: FeedSettings) -> Re
         let before = row.settings.take().unwrap_or_default();
         // The url, the period and the webhook do not change what a load does.
         settings.version = before.version + i64::from(effect(&before) != effect(&settings));
+        if !settings.webhook_url.is_empty() && settings.webhook_secret.is_empty() {
+            settings.webhook_secret = match before.webhook_secret.as_str() {
+                "" => kit::random_id(),
+                secret => secret.to_owned(),
+            };
+        }
         row.version += 1;
         row.updated_at = now.0;
         row.settings = Some(settings.clone());
@@ -176,8 +182,16 @@ pub async fn fetch_now(feeds: &Feeds, key: &FeedKey) -> Result<()> {
     feeds.store.transact(key.shard(), body).await
 }
 
+/// Whether a feed works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    Paused,
+    Running,
+}
+
 /// Nothing is fetched or taken while a feed is paused; a load under way goes on.
-pub async fn set_paused(feeds: &Feeds, key: &FeedKey, paused: bool) -> Result<FeedRow> {
+pub async fn set_paused(feeds: &Feeds, key: &FeedKey, pause: Pause) -> Result<FeedRow> {
+    let paused = pause == Pause::Paused;
     let body = async |tx: &mut Tx| {
         let mut row = active(tx, key).await?;
         if row.paused != paused {
