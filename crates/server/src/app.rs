@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use catalog::Catalog;
 use cluster::Cluster;
 use files::Files;
 use kit::{Clock, Shutdown, Tasks};
 use metrics_exporter_prometheus::PrometheusHandle;
+use offers::Offers;
+use photos::Photos;
 use store::{Schema, Store, TableSpec};
 use topics::Topics;
 
@@ -29,6 +32,8 @@ pub struct Parts {
     pub store: Store,
     pub topics: Topics,
     pub files: Files,
+    pub offers: Offers,
+    pub photos: Photos,
     /// `None` in a command, which takes no part in the work.
     pub cluster: Option<Cluster>,
     pub verifier: Verifier,
@@ -79,9 +84,14 @@ impl App {
             Topics::open(&config.topics, store.clone(), cluster.clone(), topic_options(&config, &clock));
         let mut file_options = files::Options::new(config.data.join("incoming"));
         file_options.clock = clock.clone();
+        let files = files::open(&config.files, store.clone(), file_options)?;
+        let offers = Offers::new(store.clone(), clock.clone(), config.offers.clone(), Catalog::shipped())
+            .with_files(files.clone());
         Ok(Self(Arc::new(Parts {
             topics: topics?,
-            files: files::open(&config.files, store.clone(), file_options)?,
+            photos: open_photos(&config, &store, &files, cluster.clone(), &clock),
+            files,
+            offers,
             cluster,
             verifier: Verifier::new(store.clone()),
             rates: Rates::new(config.limits.requests_per_second, config.limits.requests_burst),
@@ -119,6 +129,25 @@ fn membership(config: &Config) -> cluster::Options {
     }
 }
 
+fn open_photos(
+    config: &Config,
+    store: &Store,
+    files: &Files,
+    cluster: Option<Cluster>,
+    clock: &Clock,
+) -> Photos {
+    let settings = config.photos.clone();
+    let fetcher = fetch::Fetcher::new(fetch::Options {
+        allowed: config.downloads.allowed.clone(),
+        proxy: config.downloads.proxy.clone(),
+        max_bytes: settings.max_bytes,
+        idle_timeout: settings.idle_timeout,
+        total_timeout: settings.total_timeout,
+        ..fetch::Options::default()
+    });
+    Photos::new(store.clone(), files.clone(), cluster, clock.clone(), fetcher, settings)
+}
+
 fn topic_options(config: &Config, clock: &Clock) -> topics::Options {
     topics::Options {
         retention: config.topic.retention,
@@ -136,6 +165,8 @@ pub fn tables() -> Vec<TableSpec> {
         topics::tables(),
         files::tables(),
         cluster::tables(),
+        offers::tables(),
+        photos::tables(),
         snippets::tables(),
     ]
     .concat()

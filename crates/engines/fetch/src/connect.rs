@@ -22,7 +22,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
 pub(crate) async fn connect(
     target: &Target,
     options: &Options,
-    tls: &Arc<rustls::ClientConfig>,
+    tls: &Result<Arc<rustls::ClientConfig>>,
 ) -> Result<Box<dyn Connection>> {
     let mut failure = String::new();
     for address in permitted(target, options).await?.into_iter().take(MAX_TRIES) {
@@ -66,7 +66,7 @@ async fn open(
     target: &Target,
     address: SocketAddr,
     options: &Options,
-    tls: &Arc<rustls::ClientConfig>,
+    tls: &Result<Arc<rustls::ClientConfig>>,
 ) -> Result<Box<dyn Connection>, String> {
     let stream: Box<dyn Connection> = match &options.proxy {
         Some(proxy) => Box::new(proxy.tunnel(address).await?),
@@ -87,6 +87,7 @@ async fn open(
         Host::Ipv4(address) => ServerName::IpAddress(IpAddr::from(address).into()),
         Host::Ipv6(address) => ServerName::IpAddress(IpAddr::from(address).into()),
     };
+    let tls = tls.as_ref().map_err(ToString::to_string)?;
     let connection = TlsConnector::from(tls.clone()).connect(name, stream).await;
     connection.map(|stream| Box::new(stream) as _).map_err(|error| format!("TLS failed: {}", causes(&error)))
 }

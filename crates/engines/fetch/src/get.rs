@@ -42,13 +42,17 @@ pub enum Answer {
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     options: Arc<Options>,
-    tls: Arc<rustls::ClientConfig>,
+    tls: Result<Arc<rustls::ClientConfig>>,
 }
 
 impl Fetcher {
-    pub fn new(options: Options) -> Result<Self> {
-        let tls = options.tls_config()?;
-        Ok(Self { options: Arc::new(options), tls })
+    /// Where no authorities are known (a machine without any), http is fetched and https is unreachable.
+    pub fn new(options: Options) -> Self {
+        let tls = options.tls_config();
+        if let Err(error) = &tls {
+            tracing::warn!("https cannot be fetched: {error}");
+        }
+        Self { options: Arc::new(options), tls }
     }
 
     pub fn options(&self) -> &Options {

@@ -1,7 +1,7 @@
 //! Downloads from the outside world, by addresses that strangers wrote.
 //!
 //! ```text
-//! let fetcher = Fetcher::new(Options { max_bytes: 8 << 30, ..Options::default() })?;
+//! let fetcher = Fetcher::new(Options { max_bytes: 8 << 30, ..Options::default() });
 //! match fetcher.get("https://user:word@shop.example/feed.xml", &Conditional::default()).await? {
 //!     Answer::NotModified => …,
 //!     Answer::Body(mut download) => files.receive(&mut download, limits).await, // then download.error()
@@ -43,6 +43,7 @@ mod target;
 pub use download::{Download, Fetched};
 pub use error::{Error, Kind, Result};
 pub use get::{Answer, Conditional, Fetcher};
+pub use ipnet::IpNet;
 pub use options::Options;
 pub use proxy::Proxy;
 pub use resolve::{Resolve, SystemResolver};

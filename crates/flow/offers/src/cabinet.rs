@@ -76,7 +76,8 @@ impl Offers {
 }
 
 pub(crate) async fn counts_in(read: &impl Read, seller: &str) -> Result<Vec<(Preset, i64)>> {
-    let keys = Preset::EVERY.iter().map(|preset| (seller, preset.id()));
+    // Owned, since the compiler cannot prove a generic reader's future of borrowed keys to be `Send`.
+    let keys = Preset::EVERY.map(|preset| (seller.to_owned(), preset.id()));
     let counts = read.get_many(&PRESETS_COUNT, keys).await?;
     Ok(Preset::EVERY.into_iter().zip(counts.into_iter().map(Option::unwrap_or_default)).collect())
 }

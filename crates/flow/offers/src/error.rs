@@ -27,6 +27,9 @@ pub enum Error {
     Conflict { name: &'static str, detail: String },
     #[error("{0}")]
     Missing(String),
+    /// A body that does not have the form of an offer.
+    #[error("{}", .0.detail)]
+    Refused(Box<Problem>),
     #[error("{0}")]
     Store(#[from] store::Error),
     #[error("{0}")]
@@ -54,6 +57,7 @@ impl Error {
             Self::TooLarge { .. } => Problem::new(Code::TooLarge, self.to_string()),
             Self::TooManyOffers(_) => Problem::named(Code::Invalid, "quota_offers", self.to_string()),
             Self::Conflict { name, detail } => Problem::named(Code::Conflict, name, detail),
+            Self::Refused(problem) => *problem,
             Self::Store(error) => error.into(),
             Self::Files(error) if error.is_transient() => Problem::new(Code::Unavailable, error.to_string()),
             Self::Files(_) | Self::Archive(_) => Problem::new(Code::Internal, self.to_string()),
@@ -63,7 +67,7 @@ impl Error {
     }
 }
 
-fn field_error(issue: &Issue, language: web::Language) -> FieldError {
+pub(crate) fn field_error(issue: &Issue, language: web::Language) -> FieldError {
     FieldError {
         field: issue.field.clone(),
         code: issue.code.clone(),

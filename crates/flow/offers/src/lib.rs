@@ -18,25 +18,32 @@
 //! Not here: reading feed files (`feeds`), fetching photos (`photos`), enriching (`stages`). They meet the offers in
 //! topics.
 
+pub mod api;
 pub mod archive;
 pub mod autoload;
+pub mod bulk;
 pub mod cabinet;
 pub mod changes;
 pub mod config;
 pub mod counters;
 pub mod diff;
+pub mod drafts;
 pub mod due;
 pub mod erase;
 pub mod error;
 pub mod export;
+pub mod external;
+mod forget;
 pub mod fsck;
 pub mod history;
 pub mod id;
+pub mod idempotency;
 pub mod moderation;
 pub mod photos;
 pub mod presets;
 pub mod read;
 pub mod tables;
+pub mod validate;
 pub mod write;
 
 use std::sync::Arc;
@@ -62,6 +69,18 @@ pub const FEED_DECISIONS_TOPIC: &str = "feed.decisions";
 
 /// Sellers of whom nothing may stay, key: the seller; those who keep something of his take it as their word.
 pub const ERASURES_TOPIC: &str = "offers.erasures";
+
+/// Every topic that the offers write or read.
+pub const TOPICS: [&str; 8] = [
+    CHANGES_TOPIC,
+    OPINIONS_TOPIC,
+    PHOTO_REQUESTS_TOPIC,
+    PHOTO_RESULTS_TOPIC,
+    FEED_OFFERS_TOPIC,
+    FEED_RESULTS_TOPIC,
+    FEED_DECISIONS_TOPIC,
+    ERASURES_TOPIC,
+];
 
 /// Woken when an offer's due time was written.
 pub const DUE_CHANNEL: &str = "offers.due";

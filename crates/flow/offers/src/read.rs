@@ -1,12 +1,15 @@
 //! Offers as they stand.
 
+use std::collections::BTreeMap;
+
+use futures::future::try_join_all;
 use model::{Offer, OfferId};
-use store::{Read, Shard};
+use store::{Read, Shard, Store};
 use wire::offers::OfferPart;
 use wire::offers::offer_part::Kind;
 
 use crate::tables::{CONTENT, OFFER};
-use crate::{Error, Result};
+use crate::{Error, Offers, Result};
 
 /// The shard that holds the offer.
 pub fn shard_of(id: OfferId) -> Shard {
@@ -23,8 +26,16 @@ pub async fn require(read: &impl Read, id: OfferId) -> Result<Offer> {
 
 /// In the order of the ids.
 pub async fn find_many(read: &impl Read, ids: &[i64]) -> Result<Vec<Option<Offer>>> {
-    let parts = read.get_many(&OFFER, ids.iter().map(|id| (*id, CONTENT))).await?;
-    Ok(parts.into_iter().map(|part| part.and_then(content)).collect())
+    Ok(contents(read.get_many(&OFFER, keys(ids)).await?))
+}
+
+/// Owned, since the compiler cannot prove a generic reader's future of borrowed keys to be `Send`.
+fn keys(ids: &[i64]) -> Vec<(i64, String)> {
+    ids.iter().map(|id| (*id, CONTENT.to_owned())).collect()
+}
+
+fn contents(parts: Vec<Option<OfferPart>>) -> Vec<Option<Offer>> {
+    parts.into_iter().map(|part| part.and_then(content)).collect()
 }
 
 pub(crate) fn content(part: OfferPart) -> Option<Offer> {
@@ -32,4 +43,30 @@ pub(crate) fn content(part: OfferPart) -> Option<Offer> {
         Some(Kind::Content(offer)) => Some(offer),
         _ => None,
     }
+}
+
+/// Shards asked at the same time.
+const PARALLEL: usize = 16;
+
+/// Offers of any shards, in the order of the ids, each once.
+pub async fn across(offers: &Offers, ids: &[OfferId]) -> Result<Vec<(OfferId, Option<Offer>)>> {
+    let mut by_shard: BTreeMap<Shard, Vec<i64>> = BTreeMap::new();
+    for id in ids {
+        by_shard.entry(shard_of(*id)).or_default().push(id.raw());
+    }
+    let by_shard: Vec<_> = by_shard.into_iter().collect();
+    let mut answers = Vec::with_capacity(ids.len());
+    for some in by_shard.chunks(PARALLEL) {
+        let questions = some.iter().map(|(shard, ids)| within(&offers.store, *shard, ids));
+        answers.extend(try_join_all(questions).await?.into_iter().flatten());
+    }
+    let mut found: BTreeMap<i64, Option<Offer>> = answers.into_iter().collect();
+    let once = |id: &OfferId| found.remove(&id.raw()).map(|offer| (*id, offer));
+    Ok(ids.iter().filter_map(once).collect())
+}
+
+async fn within(store: &Store, shard: Shard, ids: &[i64]) -> Result<Vec<(i64, Option<Offer>)>> {
+    let snapshot = store.snapshot(shard).await?;
+    let found = find_many(&snapshot, ids).await?;
+    Ok(ids.iter().copied().zip(found).collect())
 }

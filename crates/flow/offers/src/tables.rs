@@ -2,7 +2,10 @@
 
 use store::{Space, Table, TableSpec};
 use wire::feeds::{FeedDecision, Tally};
-use wire::offers::{ArchiveFile, Erasure, EventRow, FeedHead, FeedRow, OfferPart, Opinion, SweepRow};
+use wire::offers::{
+    ArchiveFile, DraftIntent, DraftMoved, DraftPublished, DraftRow, Erasure, EventRow, FeedHead, FeedRow,
+    IdempotencyRow, OfferPart, Opinion, SweepRow,
+};
 
 const SYSTEM: &str = "offers";
 
@@ -66,6 +69,23 @@ pub const ARCHIVE_FILES: Table<(u32, Vec<u8>), ArchiveFile> =
 pub const ARCHIVE_IDS: Table<(u32,), Vec<u8>> = Table::new(SYSTEM, "archive_ids", &["block"], Space::Large);
 /// Sellers of whom nothing may stay, or stayed.
 pub const ERASURES: Table<(String,), Erasure> = Table::new(SYSTEM, "erasures", &["seller_id"], Space::Small);
+/// By its id, which begins with the owner's shard.
+pub const DRAFT: Table<(String,), DraftRow> = Table::new(SYSTEM, "draft", &["id"], Space::Large);
+pub const CURRENT_DRAFT: Table<(String,), String> =
+    Table::new(SYSTEM, "current_draft", &["owner_id"], Space::Small);
+/// Moves to an owner that are under way.
+pub const DRAFT_INTENTS: Table<(String, String), DraftIntent> =
+    Table::new(SYSTEM, "draft_intents", &["owner_id", "source_id"], Space::Small);
+pub const DRAFT_MOVED: Table<(String,), DraftMoved> =
+    Table::new(SYSTEM, "draft_moved", &["id"], Space::Small);
+pub const DRAFT_PUBLISHED: Table<(String,), DraftPublished> =
+    Table::new(SYSTEM, "draft_published", &["id"], Space::Small);
+/// (owner, call and key): calls that must not happen twice.
+pub const IDEMPOTENCY: Table<(String, String), IdempotencyRow> =
+    Table::new(SYSTEM, "idempotency", &["owner_id", "call_key"], Space::Small);
+/// (moment, kind, id or owner, key or empty): drafts, their traces and keys that are forgotten then.
+pub const FORGET_DUE: Table<(i64, String, String, String), ()> =
+    Table::new(SYSTEM, "forget_due", &["due_at", "kind", "id", "call_key"], Space::Queue);
 
 /// Where the walks over a shard stand, by the walk's name.
 pub const WALKS: Table<(String,), Vec<u8>> = Table::new(SYSTEM, "walks", &["walk"], Space::Small);
@@ -89,6 +109,13 @@ pub fn tables() -> Vec<TableSpec> {
         ARCHIVE_FILES.spec(),
         ARCHIVE_IDS.spec(),
         ERASURES.spec(),
+        DRAFT.spec(),
+        CURRENT_DRAFT.spec(),
+        DRAFT_INTENTS.spec(),
+        DRAFT_MOVED.spec(),
+        DRAFT_PUBLISHED.spec(),
+        IDEMPOTENCY.spec(),
+        FORGET_DUE.spec(),
         WALKS.spec(),
     ]
 }

@@ -7,6 +7,7 @@ use store::{Read as _, Shard, Tx};
 use wire::offers::{Actor, EventRow, actor};
 
 use crate::changes::Changes;
+use crate::idempotency::{self, Key};
 use crate::moderation;
 use crate::presets::{Preset, is_from_feed};
 use crate::read::{require, shard_of};
@@ -77,6 +78,28 @@ impl Offers {
     /// Publishes a valid content as the seller's new offer.
     pub async fn create(&self, seller: &str, content: Content, actor: &Actor) -> Result<Offer> {
         let create = async |tx: &mut Tx| self.create_in(tx, seller, content.clone(), actor).await;
+        self.store.transact(Shard::of(seller), create).await
+    }
+
+    /// The same under an idempotency key: a repeat gives the offer that the first call made.
+    pub async fn create_once(
+        &self,
+        seller: &str,
+        content: Content,
+        actor: &Actor,
+        key: &Key,
+    ) -> Result<Offer> {
+        let create = async |tx: &mut Tx| {
+            let now = self.clock.now();
+            if let Some(made) = idempotency::begin(tx, seller, key, now).await?
+                && let Some(id) = OfferId::from_raw(made)
+            {
+                return require(tx, id).await;
+            }
+            let offer = self.create_in(tx, seller, content.clone(), actor).await?;
+            idempotency::finish(tx, seller, key, offer.id, now).await?;
+            Ok(offer)
+        };
         self.store.transact(Shard::of(seller), create).await
     }
 
@@ -212,6 +235,16 @@ fn refuse_feed_fields(before: &Offer, content: &Content) -> Result<()> {
 pub(crate) async fn check_quota(tx: &Tx, seller: &str, new: i64, most: i64) -> Result<()> {
     let count = tx.get(&PRESETS_COUNT, (seller, Preset::All.id())).await?.unwrap_or(0);
     if count + new > most { Err(Error::TooManyOffers(most)) } else { Ok(()) }
+}
+
+impl Offers {
+    /// The history of an offer, as far as it is kept.
+    pub async fn events(&self, id: OfferId, below: Option<i64>, limit: usize) -> Result<Vec<Event>> {
+        let snapshot = self.store.snapshot(shard_of(id)).await?;
+        let offer = require(&snapshot, id).await?;
+        let kept_since = self.clock.now().minus(self.settings.events_kept);
+        events(&snapshot, &offer, below, kept_since, limit).await
+    }
 }
 
 /// One entry of an offer's history.

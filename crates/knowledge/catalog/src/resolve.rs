@@ -26,17 +26,7 @@ pub(crate) fn resolve(draft: &Draft, version: u32) -> (Catalog, Vec<Problem>) {
     let made: Vec<Category> =
         order.iter().map(|&index| make_category(categories[index], version, &mut problems)).collect();
     let category_index = index(made.iter().map(|category| category.id.as_str()));
-    let measures: FxHashMap<&str, Vec<Unit>> = draft
-        .measures
-        .iter()
-        .map(|measure| {
-            let unit = |(spellings, factor): &(Vec<String>, f64)| Unit {
-                spellings: spellings.clone(),
-                factor: *factor,
-            };
-            (measure.id.as_str(), measure.units.iter().map(unit).collect())
-        })
-        .collect();
+    let measures = measures(draft);
     let plain: Vec<Attribute> =
         attributes.iter().map(|one| make_attribute(one, version, &measures, &mut problems)).collect();
     for one in &attributes {
@@ -72,6 +62,13 @@ pub(crate) fn resolve(draft: &Draft, version: u32) -> (Catalog, Vec<Problem>) {
         replaced,
     };
     (Catalog { inner: Arc::new(inner) }, problems)
+}
+
+fn measures(draft: &Draft) -> FxHashMap<&str, Vec<Unit>> {
+    let unit =
+        |(spellings, factor): &(Vec<String>, f64)| Unit { spellings: spellings.clone(), factor: *factor };
+    let all = draft.measures.iter();
+    all.map(|measure| (measure.id.as_str(), measure.units.iter().map(unit).collect())).collect()
 }
 
 fn unique<'a>(what: &str, ids: impl Iterator<Item = (&'a At, &'a str)>, problems: &mut Vec<Problem>) {

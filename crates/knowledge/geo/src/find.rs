@@ -179,6 +179,9 @@ impl Places {
         };
         if places.iter().any(in_region) {
             places.retain(in_region);
+        } else if !named.regions.is_empty() {
+            // Only of a large place is it likelier that the region is wrong than that the village is unknown.
+            places.retain(|place| place.population >= WELL_KNOWN);
         }
         places.sort_by_key(|place| (std::cmp::Reverse(place.population), place.id));
         places

@@ -33,9 +33,11 @@ pub async fn guard_grpc(State(door): State<Door>, request: Request, next: Next) 
     }
 }
 
-/// Paths that need no token: they tell nothing but that the server is there, and probes have no token.
+/// Paths that need no token: they tell nothing but that the server is there, and probes have no token. Photos are for
+/// everybody who knows their hash.
 fn is_public(path: &str) -> bool {
     matches!(path, "/" | "/healthz" | "/readyz" | "/openapi.json")
+        || path.starts_with(photos::api::http::PUBLIC_PREFIX)
         || path.starts_with("/grpc.health.v1.Health/")
 }
 

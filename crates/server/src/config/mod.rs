@@ -34,6 +34,9 @@ pub struct Config {
     pub limits: Limits,
     pub store_options: store::Options,
     pub topic: Topic,
+    pub downloads: Downloads,
+    pub photos: photos::Settings,
+    pub offers: offers::Settings,
     /// Not a setting: `dvor demo` serves its sample sellers.
     pub demo: bool,
 }
@@ -62,6 +65,13 @@ pub struct Limits {
     pub shutdown: Duration,
 }
 
+/// What downloads of feeds and photos may reach, and how.
+#[derive(Clone, Debug)]
+pub struct Downloads {
+    pub allowed: Vec<fetch::IpNet>,
+    pub proxy: Option<fetch::Proxy>,
+}
+
 #[derive(Clone, Debug)]
 pub struct Topic {
     pub partitions: u32,
@@ -82,9 +92,6 @@ impl Config {
                  PostgreSQL store (--store postgres://…) to run roles in processes of their own"
             );
         }
-        settings.read("allow_private_addresses", |networks: Vec<String>| {
-            networks.iter().try_for_each(|network| values::check_network(network))
-        })?;
         let partitions: u32 = settings.number("topic.partitions")?;
         if !(1..=u32::from(store::SHARDS)).contains(&partitions) {
             bail!("{}: a topic has 1 to {} partitions", settings.place("topic.partitions"), store::SHARDS);
@@ -117,6 +124,14 @@ impl Config {
                 retention_bytes: settings.number("topic.retention_bytes")?,
                 replication: settings.number("topic.replication")?,
             },
+            downloads: Downloads {
+                allowed: settings.read("allow_private_addresses", |networks: Vec<String>| {
+                    networks.iter().map(|network| values::network(network)).collect()
+                })?,
+                proxy: settings.read("download_proxy", |text: String| values::proxy(&text))?,
+            },
+            photos: photos(settings)?,
+            offers: offer_settings(settings)?,
             demo: false,
             roles,
             data,
@@ -154,6 +169,36 @@ fn limits(settings: &Settings) -> Result<Limits> {
         connections: settings.number("limits.connections")?,
         drain: Duration::from_millis(settings.number("limits.drain_ms")?),
         shutdown: Duration::from_millis(settings.number("limits.shutdown_ms")?),
+    })
+}
+
+fn photos(settings: &Settings) -> Result<photos::Settings> {
+    Ok(photos::Settings {
+        max_bytes: settings.number("photos.max_bytes")?,
+        max_pixels: settings.number("photos.max_pixels")?,
+        min_side_pixels: settings.number("photos.min_side_pixels")?,
+        format: settings.read("photos.format", |text: String| values::photo_format(&text))?,
+        downloads: settings.number("photos.downloads")?,
+        decoders: settings.number("photos.decoders")?,
+        idle_timeout: Duration::from_millis(settings.number("photos.idle_timeout_ms")?),
+        total_timeout: Duration::from_millis(settings.number("photos.total_timeout_ms")?),
+    })
+}
+
+fn offer_settings(settings: &Settings) -> Result<offers::Settings> {
+    let days = |key: &str| -> Result<Duration> {
+        let days: u32 = settings.number(key)?;
+        Ok(Duration::from_hours(24 * u64::from(days)))
+    };
+    Ok(offers::Settings {
+        lifetime: days("offers.lifetime_days")?,
+        feed_lifetime: days("offers.feed_lifetime_days")?,
+        archive_after: days("offers.archive_after_days")?,
+        events_kept: days("offers.events_days")?,
+        revive_within: days("offers.revive_days")?,
+        counter_stripes: settings.number("offers.counter_stripes")?,
+        wait_for_photo: settings.read("offers.wait_for_photo", Ok)?,
+        max_offers: settings.number("offers.max_offers")?,
     })
 }
 

@@ -1,5 +1,5 @@
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 use anyhow::{Result, anyhow, bail};
@@ -64,17 +64,20 @@ pub(super) fn check_collector(text: String) -> Result<Option<String>> {
     }
 }
 
-/// Whether the text is a network: an address and how many of its first bits are fixed.
-pub(super) fn check_network(text: &str) -> Result<()> {
-    let parsed = text.split_once('/').and_then(|(address, bits)| {
-        let most = match address.parse::<IpAddr>().ok()? {
-            IpAddr::V4(_) => 32,
-            IpAddr::V6(_) => 128,
-        };
-        bits.parse::<u8>().ok().filter(|bits| *bits <= most)
-    });
-    match parsed {
-        Some(_) => Ok(()),
-        None => bail!("{text:?} is not a network such as 10.1.0.0/16"),
+/// A network: an address and how many of its first bits are fixed.
+pub(super) fn network(text: &str) -> Result<fetch::IpNet> {
+    text.parse().map_err(|_| anyhow!("{text:?} is not a network such as 10.1.0.0/16"))
+}
+
+/// The proxy of downloads, if one is named. It may hold a password, so it is not repeated.
+pub(super) fn proxy(text: &str) -> Result<Option<fetch::Proxy>> {
+    if text.is_empty() { Ok(None) } else { Ok(Some(text.parse()?)) }
+}
+
+pub(super) fn photo_format(text: &str) -> Result<photos::Format> {
+    match text {
+        "jpeg" => Ok(photos::Format::Jpeg),
+        "webp" => Ok(photos::Format::WebP),
+        _ => bail!("{text:?} is not jpeg or webp"),
     }
 }

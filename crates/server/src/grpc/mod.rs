@@ -1,5 +1,5 @@
-//! The gRPC port: health and reflection now, the services of the systems as they come, behind the same door and in the
-//! same frame as HTTP.
+//! The gRPC port: health, reflection and the services of the systems, behind the same door and in the same frame as
+//! HTTP.
 
 use anyhow::Result;
 use axum::Router;
@@ -10,6 +10,7 @@ use tonic_health::ServingStatus;
 
 use crate::access::{Door, guard_grpc};
 use crate::http::frame;
+use crate::roles::Role;
 
 pub fn router(door: Door, tasks: &Tasks) -> Result<Router> {
     let (health, health_service) = tonic_health::server::health_reporter();
@@ -21,10 +22,16 @@ pub fn router(door: Door, tasks: &Tasks) -> Result<Router> {
     });
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(wire::DESCRIPTORS)
         .build_v1()?;
     let app = door.app.clone();
-    Ok(Routes::new(health_service)
-        .add_service(reflection)
+    let routes = Routes::new(health_service).add_service(reflection);
+    let routes = if app.config.roles.has(Role::Api) {
+        routes.add_service(offers::api::grpc::service(app.offers.clone()))
+    } else {
+        routes
+    };
+    Ok(routes
         .into_axum_router()
         .layer(from_fn_with_state(door, guard_grpc))
         .layer(from_fn_with_state(app, frame)))

@@ -33,7 +33,6 @@ pub use topics::{
 
 use crate::access::{Door, guard_http};
 use crate::app::App;
-use crate::config::Config;
 use crate::demo;
 use crate::roles::Role;
 use web::{Code, Problem, ProblemBody};
@@ -44,7 +43,11 @@ use web::{Code, Problem, ProblemBody};
     components(schemas(ProblemBody)),
     tags(
         (name = "running", description = "For those who run it"),
+        (name = "offers", description = "What sellers have listed"),
+        (name = "drafts", description = "Offers that are not published yet"),
+        (name = "sellers", description = "A seller's lists, counts and counters"),
         (name = "topics", description = "Topics, for those without Kafka"),
+        (name = "photos", description = "Photos of offers"),
         (name = "demo", description = "The sample sellers of `dvor demo`"),
         (name = "admin", description = "What the command line uses; needs the scope admin"),
     )
@@ -52,17 +55,30 @@ use web::{Code, Problem, ProblemBody};
 struct Contract;
 
 /// The routes of a process, with the description of them.
-fn routes(config: &Config) -> (Router<App>, OpenApi) {
+fn routes(app: &App) -> (Router<App>, OpenApi) {
+    let config = &app.config;
     let always = OpenApiRouter::with_openapi(Contract::openapi())
         .merge(health::routes())
         .nest("/v1/admin", admin::routes());
-    let routes = if config.roles.has(Role::Api) { always.merge(topics::routes()) } else { always };
+    let routes = if config.roles.has(Role::Api) {
+        always
+            .merge(topics::routes())
+            .merge(photo_routes(app))
+            .merge(offers::api::routes().with_state(app.offers.clone()))
+    } else {
+        always
+    };
     let routes = if config.demo { routes.merge(demo::routes()) } else { routes };
     routes.split_for_parts()
 }
 
+/// Flow crates have a state of their own.
+fn photo_routes(app: &App) -> OpenApiRouter<App> {
+    photos::api::http::routes(app.config.photos.max_bytes).with_state(app.photos.clone())
+}
+
 pub fn router(door: Door) -> Router {
-    let (routes, mut api) = routes(&door.app.config);
+    let (routes, mut api) = routes(&door.app);
     openapi::complete(&mut api);
     let description: Arc<str> = api.to_pretty_json().unwrap_or_default().into();
     let serve_description = move || {

@@ -6,6 +6,7 @@ use tokio::net::TcpListener;
 
 use crate::access::Door;
 use crate::app::App;
+use crate::roles::Role;
 use crate::{grpc, http};
 
 /// A taken address.
@@ -13,7 +14,12 @@ pub type Taken = (TcpListener, SocketAddr);
 
 /// Serves the ports in the background. Every process listens, whatever its roles, so that it can be asked how it is; the
 /// routes of the API itself are there only with the role `api`.
-pub fn start(app: &App, http: Taken, grpc: Taken, tasks: &Tasks) -> Result<()> {
+pub async fn start(app: &App, http: Taken, grpc: Taken, tasks: &Tasks) -> Result<()> {
+    if app.config.roles.has(Role::Api) {
+        for topic in offers::TOPICS {
+            app.topics.ensure(topic, app.config.topic.partitions).await?;
+        }
+    }
     let door = |address| Door { app: app.clone(), address };
     let limits = || app.config.limits.clone();
     let calls = http::router(door(http.1));

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use files::{Answer, Files};
+use files::{Answer, Hash, Referrer};
 use kit::{Shutdown, Tasks};
 
 use crate::app::App;
@@ -20,15 +20,25 @@ pub async fn start(app: &App, tasks: &Tasks) -> Result<()> {
     tasks.spawn("file releases", async move {
         topics::consume::run(topics, files::RELEASES, GROUP, releases, shutdown).await;
     });
-    tasks.spawn("file sweep", sweep(app.files.clone(), tasks.shutdown().clone()));
+    tasks.spawn("file sweep", sweep(app.clone(), tasks.shutdown().clone()));
     Ok(())
 }
 
-async fn sweep(files: Files, shutdown: Shutdown) {
+async fn sweep(app: App, shutdown: Shutdown) {
     while shutdown.sleep(SWEEP_EVERY).await {
-        // No system keeps files yet, so nobody can be asked about a reference that was begun and not finished.
-        if let Err(error) = files.sweep(|_, _| async { Answer::Unknown }).await {
+        let app = &app;
+        let ask = |referrer, hash| async move { owner(app, &referrer, &hash).await };
+        if let Err(error) = app.files.sweep(ask).await {
             tracing::warn!("files could not be swept: {error}");
         }
+    }
+}
+
+/// What the system that a referrer names says of its reference.
+async fn owner(app: &App, referrer: &Referrer, hash: &Hash) -> Answer {
+    match referrer.system() {
+        "photos" => photos::owns(&app.store, referrer, hash).await,
+        "offers" => offers::archive::answer(&app.offers, referrer, hash).await,
+        _ => Answer::Unknown,
     }
 }

@@ -3,6 +3,8 @@
 
 pub mod api;
 mod files;
+mod offers_scheduler;
+mod photos;
 mod relay;
 mod snippets;
 
@@ -22,16 +24,22 @@ pub enum Role {
     Relay,
     /// Serves snippets on their own port, and makes them from topics.
     Snippets,
+    /// Loads, moderates, expires and archives offers.
+    OffersScheduler,
+    /// Fetches and keeps the photos of offers.
+    Photos,
 }
 
 impl Role {
-    pub const ALL: [Self; 3] = [Self::Api, Self::Relay, Self::Snippets];
+    pub const ALL: [Self; 5] = [Self::Api, Self::Relay, Self::Snippets, Self::OffersScheduler, Self::Photos];
 
     pub const fn name(self) -> &'static str {
         match self {
             Self::Api => "api",
             Self::Relay => "relay",
             Self::Snippets => "snippets",
+            Self::OffersScheduler => "offers-scheduler",
+            Self::Photos => "photos",
         }
     }
 }
@@ -45,8 +53,14 @@ pub async fn start(app: &App, ports: Ports, tasks: &Tasks) -> Result<()> {
     if let Some(port) = ports.snippets {
         snippets::start(app, port, tasks).await?;
     }
+    if app.config.roles.has(Role::OffersScheduler) {
+        offers_scheduler::start(app, tasks).await?;
+    }
+    if app.config.roles.has(Role::Photos) {
+        photos::start(app, tasks).await?;
+    }
     // The ports come last: whoever finds them open finds everything behind them.
-    api::start(app, ports.http, ports.grpc, tasks)
+    api::start(app, ports.http, ports.grpc, tasks).await
 }
 
 /// The addresses that a process listens on.

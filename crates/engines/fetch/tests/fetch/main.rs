@@ -24,7 +24,7 @@ pub(crate) fn local() -> Options {
 }
 
 pub(crate) async fn bytes(options: Options, url: &str) -> fetch::Result<Vec<u8>> {
-    match Fetcher::new(options)?.get(url, &Conditional::default()).await? {
+    match Fetcher::new(options).get(url, &Conditional::default()).await? {
         Answer::Body(download) => download.into_bytes().await,
         Answer::NotModified => panic!("nothing was known"),
     }
@@ -45,7 +45,7 @@ async fn a_body_arrives_with_its_hash_and_validators() {
         )]
     })
     .await;
-    let fetcher = Fetcher::new(local()).unwrap();
+    let fetcher = Fetcher::new(local());
     let url = server.url("/x");
     let Answer::Body(mut download) = fetcher.get(&url, &Conditional::default()).await.unwrap() else {
         panic!("a body")
@@ -66,7 +66,7 @@ async fn what_is_known_is_not_sent_again() {
     })
     .await;
     let known = Conditional { etag: Some("\"7\"".into()), last_modified: Some("Mon".into()) };
-    let answer = Fetcher::new(local()).unwrap().get(&server.url("/"), &known).await.unwrap();
+    let answer = Fetcher::new(local()).get(&server.url("/"), &known).await.unwrap();
     assert!(matches!(answer, Answer::NotModified));
     assert_eq!(failure(local(), &server.url("/")).await, Kind::BadStatus(500));
 }

@@ -21,6 +21,10 @@ impl Broken {
     fn new(what: impl Into<String>, at: usize) -> Self {
         Self { code: "xml_broken", what: what.into(), at }
     }
+
+    fn unknown(reference: &str, at: usize) -> Self {
+        Self { code: "xml_entity_unknown", what: reference.to_owned(), at }
+    }
 }
 
 /// Feeds are read as XML demands, or as far as they can be understood.
@@ -47,12 +51,7 @@ pub(crate) fn read<'a>(
     limits: &Limits,
     visitor: &mut impl Visitor<'a>,
 ) -> Result<(), Broken> {
-    if let Some(at) = forbidden_character(text.as_bytes()) {
-        if rigour == Rigour::Strict {
-            return Err(Broken { code: "control_character", what: String::new(), at });
-        }
-        visitor.guessed("control_character", "");
-    }
+    check_characters(text, rigour, visitor)?;
     let mut reader = Reader::from_str(text);
     let config = reader.config_mut();
     config.allow_dangling_amp = rigour == Rigour::Lenient;
@@ -93,11 +92,7 @@ pub(crate) fn read<'a>(
                 visitor.text(line_ends(inside.unwrap_or_default()));
             }
             Event::GeneralRef(_) => {
-                let text = reference(slice, rigour, visitor).ok_or_else(|| Broken {
-                    code: "xml_entity_unknown",
-                    what: slice.to_owned(),
-                    at: from,
-                })?;
+                let text = reference(slice, rigour, visitor).ok_or_else(|| Broken::unknown(slice, from))?;
                 visitor.text(text);
             }
             Event::Eof => break,
@@ -109,6 +104,17 @@ pub(crate) fn read<'a>(
         from = to;
     }
     if depth > 0 { Err(Broken::new("an element is not closed", text.len())) } else { Ok(()) }
+}
+
+fn check_characters<'a>(text: &str, rigour: Rigour, visitor: &mut impl Visitor<'a>) -> Result<(), Broken> {
+    match forbidden_character(text.as_bytes()) {
+        None => {}
+        Some(at) if rigour == Rigour::Strict => {
+            return Err(Broken { code: "control_character", what: String::new(), at });
+        }
+        Some(_) => visitor.guessed("control_character", ""),
+    }
+    Ok(())
 }
 
 fn start<'a>(

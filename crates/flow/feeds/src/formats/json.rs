@@ -191,44 +191,53 @@ fn set(offer: &mut FeedOffer, key: &str, value: &Value, issues: &mut Vec<Issue>)
                 }
             }
         },
-        Value::Object(object) => match key {
-            "attributes" | "params" => {
-                for (name, value) in object {
-                    fields::attribute(offer, name, &scalar(value), "");
+        Value::Object(object) => set_object(offer, key, object, issues),
+    }
+}
+
+fn set_object(
+    offer: &mut FeedOffer,
+    key: &str,
+    object: &serde_json::Map<String, Value>,
+    issues: &mut Vec<Issue>,
+) {
+    match key {
+        "attributes" | "params" => {
+            for (name, value) in object {
+                fields::attribute(offer, name, &scalar(value), "");
+            }
+        }
+        "price" => {
+            for name in ["amount", "value", "price"] {
+                object.get(name).into_iter().for_each(|value| offer.price = scalar(value));
+            }
+            object.get("currency").into_iter().for_each(|value| offer.currency = scalar(value));
+        }
+        "category" => {
+            object.get("id").into_iter().for_each(|value| offer.category_id = scalar(value));
+            for name in ["path", "name"] {
+                object.get(name).into_iter().for_each(|value| set(offer, "category", value, issues));
+            }
+        }
+        "dimensions" => {
+            for (name, value) in object {
+                match name.as_str() {
+                    "unit" => offer.size_unit = scalar(value),
+                    _ => set_scalar(offer, name, value, issues),
                 }
             }
-            "price" => {
-                for name in ["amount", "value", "price"] {
-                    object.get(name).into_iter().for_each(|value| offer.price = scalar(value));
-                }
-                object.get("currency").into_iter().for_each(|value| offer.currency = scalar(value));
+        }
+        "weight" => {
+            object.get("value").into_iter().for_each(|value| offer.weight = scalar(value));
+            object.get("unit").into_iter().for_each(|value| offer.weight_unit = scalar(value));
+        }
+        "location" | "contacts" | "contact" | "seller" => {
+            for (name, value) in object {
+                let name = if name == "name" && key != "location" { "contact_name" } else { name };
+                set(offer, name, value, issues);
             }
-            "category" => {
-                object.get("id").into_iter().for_each(|value| offer.category_id = scalar(value));
-                for name in ["path", "name"] {
-                    object.get(name).into_iter().for_each(|value| set(offer, "category", value, issues));
-                }
-            }
-            "dimensions" => {
-                for (name, value) in object {
-                    match name.as_str() {
-                        "unit" => offer.size_unit = scalar(value),
-                        _ => set_scalar(offer, name, value, issues),
-                    }
-                }
-            }
-            "weight" => {
-                object.get("value").into_iter().for_each(|value| offer.weight = scalar(value));
-                object.get("unit").into_iter().for_each(|value| offer.weight_unit = scalar(value));
-            }
-            "location" | "contacts" | "contact" | "seller" => {
-                for (name, value) in object {
-                    let name = if name == "name" && key != "location" { "contact_name" } else { name };
-                    set(offer, name, value, issues);
-                }
-            }
-            _ => issues.push(issue::warning("json_object_ignored", key, "")),
-        },
+        }
+        _ => issues.push(issue::warning("json_object_ignored", key, "")),
     }
 }
 

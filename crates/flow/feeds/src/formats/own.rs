@@ -162,6 +162,9 @@ impl OwnXml {
         let mut attributes = Vec::new();
         events::parse_attributes(tag, 1 + name.len(), Rigour::Strict, limits, &mut attributes)
             .map_err(|what| Fatal::new("xml_broken_top", &[&what]).at(window.place(0)))?;
+        if !self.text.trim_ascii().is_empty() {
+            self.outer.stray_text(&self.text);
+        }
         self.text.clear();
         if let Some(element) = self.outer.start(name, 0) {
             check_attributes(&mut self.outer, element, &attributes, 0, |_, _| ());
@@ -332,8 +335,14 @@ impl<'a> Visitor<'a> for Builder<'a> {
         let element = self.walker.current();
         let holds_text =
             element.is_some_and(|element| matches!(OWN.schema.content(element), Content::Text(_)));
-        if !holds_text && text.trim_ascii().is_empty() && !self.text.is_empty() {
-            return;
+        if !holds_text {
+            if !text.trim_ascii().is_empty() {
+                self.walker.stray_text(&text);
+            }
+            let empty = element.is_some_and(|element| matches!(OWN.schema.content(element), Content::Empty));
+            if !empty || !text.trim_ascii().is_empty() {
+                return;
+            }
         }
         if self.text.is_empty() {
             self.text = text;

@@ -103,6 +103,13 @@ impl<'a> Walker<'a> {
         Some((frame.element, std::borrow::Cow::Borrowed("")))
     }
 
+    /// Text in the innermost element, where that may hold elements only.
+    pub(crate) fn stray_text(&mut self, text: &str) {
+        let Some(frame) = self.stack.last().filter(|_| self.ignored == 0) else { return };
+        let (name, at) = (self.schema.elements[frame.element].name.clone(), frame.at);
+        self.refuse("xml_unexpected_text", &name, text.trim(), vec![], at);
+    }
+
     /// Checks one attribute; its number and its text.
     pub(crate) fn attribute<'t>(
         &mut self,

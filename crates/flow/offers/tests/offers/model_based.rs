@@ -1,22 +1,29 @@
 //! Random sequences of operations against a plain model of them: the same answers, lists, counts and counters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use kit::Timestamp;
-use model::{OfferId, Status};
+use model::{Issue, Level, OfferId, Status};
 use offers::counters::Counters;
 use offers::moderation::Effect;
 use offers::presets::Preset;
+use offers::tables::FEED;
 use offers::write::{Expected, Verb, by_api};
 use offers::{Error, Offers, Settings};
+use prost::Message as _;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
+use topics::Record;
+use topics::consume::Handler as _;
+use wire::feeds::feed_message::Kind;
+use wire::feeds::{FeedBatch, FeedMessage, FeedRecord, FeedTerminal, OnMissing};
 use wire::offers::Opinion;
 use wire::offers::opinion::Verdict;
 
 use crate::support::{content, embedded, in_memory};
 
+const DAY_US: i64 = 86_400_000_000;
 const SELLERS: [&str; 3] = ["north", "south", "empty"];
 
 /// An offer in the model.
@@ -32,11 +39,25 @@ struct Known {
     was_sold: bool,
     opinion: Option<(i64, Verdict)>,
     reasons: Vec<String>,
+    judged_for: Vec<String>,
+    expires_at: i64,
+    external_id: Option<String>,
+    problems: bool,
+}
+
+/// What the model knows of an id of a feed.
+#[derive(Clone, Debug)]
+struct Row {
+    offer: i64,
+    /// When the offer went, and what it was then.
+    dead: Option<(i64, Status)>,
 }
 
 #[derive(Default)]
 struct Plain {
     offers: BTreeMap<i64, Known>,
+    rows: BTreeMap<(&'static str, String), Row>,
+    tasks: BTreeMap<&'static str, i64>,
     sold: BTreeMap<&'static str, i64>,
     money: BTreeMap<&'static str, i64>,
 }
@@ -45,7 +66,7 @@ struct Plain {
 type Answer = Result<(Status, i64), &'static str>;
 
 impl Plain {
-    fn act(&mut self, id: i64, verb: Verb, expected: Option<i64>) -> Answer {
+    fn act(&mut self, id: i64, verb: Verb, expected: Option<i64>, now: i64) -> Answer {
         let offer = self.offers.get_mut(&id).ok_or("missing")?;
         if expected.is_some_and(|expected| expected != offer.version) {
             return Err("stale");
@@ -58,7 +79,8 @@ impl Plain {
             Verb::Prolong => {
                 // Active only gets a later end, which is a change of its own.
                 if from == Active {
-                    offer.version += 1;
+                    offer.version += i64::from(offer.expires_at != expiry(offer, now));
+                    offer.expires_at = expiry(offer, now);
                     return Ok((from, offer.version));
                 }
                 if from != Expired {
@@ -85,6 +107,19 @@ impl Plain {
         }
         offer.status = to;
         offer.version += 1;
+        if to == Active {
+            offer.expires_at = expiry(offer, now);
+        }
+        if to == Deleted
+            && let Some(external_id) = &offer.external_id
+        {
+            let key = (offer.seller, external_id.clone());
+            if from == Banned {
+                self.rows.insert(key, Row { offer: id, dead: Some((now, Banned)) });
+            } else {
+                self.rows.remove(&key);
+            }
+        }
         if to == SoldHere && !offer.was_sold {
             offer.was_sold = true;
             *self.sold.entry(offer.seller).or_default() += 1;
@@ -102,6 +137,9 @@ impl Plain {
             return Err("missing");
         }
         if (offer.title.as_str(), offer.price) != (title, price) {
+            if offer.external_id.is_some() {
+                return Err("managed");
+            }
             (offer.title, offer.price) = (title.to_owned(), price);
             offer.version += 1;
         }
@@ -116,6 +154,7 @@ impl Plain {
             return Err("older");
         }
         offer.opinion = Some((at, verdict));
+        offer.judged_for = reasons.to_vec();
         let bannable = matches!(offer.status, Status::Active | Status::Inactive | Status::Expired);
         if verdict == Verdict::Ban && bannable {
             offer.before_ban = offer.status;
@@ -131,6 +170,52 @@ impl Plain {
             offer.version += 1;
         }
         Ok((offer.status, offer.version))
+    }
+
+    /// A whole load: what its records make of the offers that are known, and what goes. Gives the ids of the feed that
+    /// need a new offer.
+    fn load(&mut self, seller: &'static str, records: &[Loaded], now: i64) -> Vec<Loaded> {
+        let mut seen = BTreeSet::new();
+        let mut new = Vec::new();
+        for record in records {
+            if !seen.insert(record.external_id.clone()) {
+                continue;
+            }
+            let key = (seller, record.external_id.clone());
+            let row = self.rows.get(&key).cloned();
+            let offer = row.as_ref().and_then(|row| self.offers.get_mut(&row.offer));
+            match (row, offer) {
+                (Some(Row { dead: None, .. }), Some(offer)) if record.broken => offer.problems = true,
+                _ if record.broken => {}
+                (Some(Row { dead: None, .. }), Some(offer)) => offer.loaded(record, now),
+                (Some(Row { offer: id, dead: Some((died_at, status)) }), Some(offer))
+                    if now - died_at < 30 * DAY_US =>
+                {
+                    offer.revive(record, status, now);
+                    self.rows.insert(key, Row { offer: id, dead: None });
+                }
+                _ => new.push(record.clone()),
+            }
+        }
+        for ((_, external_id), row) in self.rows.iter_mut().filter(|((owner, _), _)| *owner == seller) {
+            if row.dead.is_none() && !seen.contains(external_id) {
+                let offer = self.offers.get_mut(&row.offer).unwrap();
+                row.dead = Some((now, offer.status));
+                offer.status = Status::Deleted;
+                offer.version += 1;
+            }
+        }
+        new
+    }
+
+    /// Time has passed: what is past its end expires.
+    fn expire(&mut self, now: i64) {
+        for offer in self.offers.values_mut() {
+            if offer.status == Status::Active && offer.expires_at <= now {
+                offer.status = Status::Expired;
+                offer.version += 1;
+            }
+        }
     }
 
     /// The ids of a list, newest first.
@@ -161,17 +246,68 @@ impl Plain {
     }
 }
 
+/// A record of a feed.
+#[derive(Clone, Debug)]
+struct Loaded {
+    external_id: String,
+    title: String,
+    price: Option<i64>,
+    broken: bool,
+}
+
+/// Both lifetimes are the same in these runs.
+fn expiry(_: &Known, now: i64) -> i64 {
+    now + 60 * DAY_US
+}
+
 impl Known {
+    fn loaded(&mut self, record: &Loaded, now: i64) {
+        self.problems = false;
+        let differs = (&self.title, self.price) != (&record.title, record.price);
+        let was_expired = self.status == Status::Expired;
+        if differs || was_expired {
+            self.version += 1;
+        }
+        if was_expired {
+            self.status = Status::Active;
+            self.expires_at = expiry(self, now);
+        }
+        (self.title, self.price) = (record.title.clone(), record.price);
+    }
+
+    fn revive(&mut self, record: &Loaded, status: Status, now: i64) {
+        let last = if status == Status::Banned { self.before_ban } else { status };
+        self.status = match last {
+            Status::Inactive | Status::SoldHere | Status::SoldElsewhere => last,
+            _ => Status::Active,
+        };
+        let is_sold = matches!(last, Status::SoldHere | Status::SoldElsewhere);
+        self.reasons.clear();
+        if !is_sold && self.opinion.is_some_and(|(_, verdict)| verdict == Verdict::Ban) {
+            self.before_ban = self.status;
+            self.status = Status::Banned;
+            self.reasons = self.judged_for.clone();
+        }
+        if self.status == Status::Active {
+            self.expires_at = expiry(self, now);
+        }
+        self.problems = false;
+        self.version += 1;
+        (self.title, self.price) = (record.title.clone(), record.price);
+    }
+
     fn is_in(&self, preset: Preset) -> bool {
         match preset {
             _ if self.status == Status::Deleted => false,
-            Preset::All | Preset::Manual => true,
+            Preset::All => true,
+            Preset::Manual => self.external_id.is_none(),
             Preset::Active => self.status == Status::Active,
             Preset::Inactive => self.status == Status::Inactive,
             Preset::Expired => self.status == Status::Expired,
-            Preset::Banned | Preset::WithProblems => self.status == Status::Banned,
+            Preset::Banned => self.status == Status::Banned,
+            Preset::WithProblems => self.status == Status::Banned || self.problems,
             Preset::Sold => matches!(self.status, Status::SoldHere | Status::SoldElsewhere),
-            Preset::FromFeed => false,
+            Preset::FromFeed => self.external_id.is_some(),
         }
     }
 }
@@ -182,6 +318,7 @@ fn answer(result: Result<model::Offer, Error>) -> Answer {
         Err(Error::NoOffer(_)) => Err("missing"),
         Err(Error::Stale { .. }) => Err("stale"),
         Err(Error::IllegalMove(_)) => Err("illegal"),
+        Err(Error::ManagedByFeed { .. }) => Err("managed"),
         Err(error) => panic!("{error}"),
     }
 }
@@ -196,9 +333,12 @@ impl Run {
     async fn step(&mut self) {
         self.offers.clock.advance(Duration::from_micros(self.rng.random_range(1..1_000)));
         let ids: Vec<_> = self.plain.offers.keys().copied().collect();
-        let choice = if ids.is_empty() { 0 } else { self.rng.random_range(0..10) };
-        if choice <= 1 {
-            return self.create().await;
+        let choice = if ids.is_empty() { 0 } else { self.rng.random_range(0..12) };
+        match choice {
+            0..=1 => return self.create().await,
+            10 => return self.load().await,
+            11 => return self.wait().await,
+            _ => {}
         }
         let raw = ids[self.rng.random_range(0..ids.len())];
         let id = OfferId::from_raw(raw).unwrap();
@@ -232,7 +372,11 @@ impl Run {
                 let most = if self.rng.random_bool(0.1) { 6 } else { 5 };
                 let verb = verbs[self.rng.random_range(0..most)];
                 let acted = self.offers.act(id, verb, condition, &by_api("test", verb.reason())).await;
-                assert_eq!(answer(acted), self.plain.act(raw, verb, expected), "{verb:?}");
+                assert_eq!(
+                    answer(acted),
+                    self.plain.act(raw, verb, expected, self.offers.clock.now().0),
+                    "{verb:?}"
+                );
             }
         }
     }
@@ -253,8 +397,82 @@ impl Run {
             was_sold: false,
             opinion: None,
             reasons: Vec::new(),
+            judged_for: Vec::new(),
+            expires_at: self.offers.clock.now().0 + 60 * DAY_US,
+            external_id: None,
+            problems: false,
         };
         self.plain.offers.insert(made.id, known);
+    }
+
+    /// A load of a small feed: some ids missing, some broken, some twice.
+    async fn load(&mut self) {
+        let seller = SELLERS[self.rng.random_range(0..2)];
+        let mut records = Vec::new();
+        for number in 0..8 {
+            if self.rng.random_bool(0.25) {
+                continue;
+            }
+            let record = Loaded {
+                external_id: format!("x{number}"),
+                title: format!("feed {}", self.rng.random_range(0..2)),
+                price: self.rng.random_bool(0.5).then_some(700),
+                broken: self.rng.random_bool(0.1),
+            };
+            records.extend(std::iter::repeat_n(record, if self.rng.random_bool(0.1) { 2 } else { 1 }));
+        }
+        let task = self.plain.tasks.entry(seller).or_insert(0);
+        *task += 1;
+        let load = Load { seller, task: *task };
+        let cut = self.rng.random_range(0..=records.len());
+        for (place, part) in [&records[..cut], &records[cut..]].into_iter().enumerate() {
+            load.send(&self.offers, load.batch(place as i64 + 1, part)).await;
+        }
+        load.send(&self.offers, load.terminal(2)).await;
+        let shards = [store::Shard::of(seller)];
+        offers::autoload::sweep::work(&self.offers, None, &shards).await.unwrap();
+        let now = self.offers.clock.now().0;
+        for record in self.plain.load(seller, &records, now) {
+            self.adopt(seller, &record, now).await;
+        }
+    }
+
+    /// A new offer of a feed: its id is the system's to choose, all else the model knows.
+    async fn adopt(&mut self, seller: &'static str, record: &Loaded, now: i64) {
+        let key = (seller, "default", record.external_id.as_str());
+        let row = self.offers.store.get(&FEED, store::Shard::of(seller), key).await.unwrap().unwrap();
+        let known = Known {
+            seller,
+            status: Status::Active,
+            before_ban: Status::Unspecified,
+            title: record.title.clone(),
+            price: record.price,
+            version: 1,
+            created_at: now,
+            was_sold: false,
+            opinion: None,
+            reasons: Vec::new(),
+            judged_for: Vec::new(),
+            expires_at: now + 60 * DAY_US,
+            external_id: Some(record.external_id.clone()),
+            problems: false,
+        };
+        assert!(self.plain.offers.insert(row.offer_id, known).is_none(), "{row:?} is not a new offer");
+        let key = (seller, record.external_id.clone());
+        self.plain.rows.insert(key, Row { offer: row.offer_id, dead: None });
+    }
+
+    /// Days go by.
+    async fn wait(&mut self) {
+        let days = self.rng.random_range(1..40);
+        self.offers.clock.advance(Duration::from_micros(days * DAY_US as u64));
+        for seller in SELLERS {
+            let mut progress = offers::due::Progress::default();
+            offers::due::take_turn(&self.offers, None, store::Shard::of(seller), &mut progress)
+                .await
+                .unwrap();
+        }
+        self.plain.expire(self.offers.clock.now().0);
     }
 
     async fn opine(&mut self, id: OfferId) {
@@ -313,6 +531,76 @@ impl Run {
     }
 }
 
+/// Sends a load's messages as the topic would.
+struct Load {
+    seller: &'static str,
+    task: i64,
+}
+
+impl Load {
+    async fn send(&self, offers: &Offers, kind: Kind) {
+        let message = FeedMessage {
+            seller_id: self.seller.to_owned(),
+            namespace: "default".to_owned(),
+            task_id: self.task,
+            dry_run: false,
+            kind: Some(kind),
+        };
+        let record = Record {
+            partition: 0,
+            offset: 0,
+            key: self.seller.into(),
+            payload: message.encode_to_vec().into(),
+            headers: Vec::new(),
+            timestamp: Timestamp(0),
+        };
+        let handler = offers::autoload::Batches(offers.clone());
+        let apply = async |tx: &mut store::Tx| {
+            handler
+                .apply(tx, std::slice::from_ref(&record))
+                .await
+                .map_err(|failure| Error::Missing(failure.to_string()))
+        };
+        offers.store.transact(store::Shard::of(self.seller), apply).await.unwrap();
+    }
+
+    fn batch(&self, number: i64, records: &[Loaded]) -> Kind {
+        let record = |record: &Loaded| {
+            let content = content(&record.title, record.price);
+            let issue = Issue { level: Level::Error.into(), code: "geo_missing".into(), ..Issue::default() };
+            FeedRecord {
+                external_id: record.external_id.clone(),
+                fingerprint: content.encode_to_vec(),
+                content: Some(content),
+                issues: if record.broken { vec![issue] } else { Vec::new() },
+                ..FeedRecord::default()
+            }
+        };
+        Kind::Batch(FeedBatch { number, records: records.iter().map(record).collect() })
+    }
+
+    fn terminal(&self, batches: i64) -> Kind {
+        Kind::Terminal(FeedTerminal {
+            batches,
+            on_missing: OnMissing::Delete.into(),
+            guard_percent: 0,
+            removal: false,
+        })
+    }
+}
+
+fn settings(counter_stripes: u32) -> Settings {
+    let days = |days: u64| Duration::from_secs(days * 86_400);
+    Settings {
+        lifetime: days(60),
+        feed_lifetime: days(60),
+        // Nothing leaves for the archive here.
+        archive_after: days(36_500),
+        counter_stripes,
+        ..Settings::default()
+    }
+}
+
 async fn run(offers: Offers, seed: u64, steps: usize) {
     let mut run = Run { offers, plain: Plain::default(), rng: StdRng::seed_from_u64(seed) };
     for step in 0..steps {
@@ -328,12 +616,12 @@ async fn run(offers: Offers, seed: u64, steps: usize) {
 async fn offers_do_what_a_plain_model_does() {
     for seed in 0..20 {
         println!("seed {seed}");
-        run(in_memory(Settings::default()), seed, 400).await;
+        run(in_memory(settings(1)), seed, 400).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn and_so_they_do_on_the_embedded_engine() {
-    let (offers, _folder) = embedded(Settings { counter_stripes: 3, ..Settings::default() }).await;
+    let (offers, _folder) = embedded(settings(3)).await;
     run(offers, 100, 600).await;
 }

@@ -229,12 +229,12 @@ fn from_title(recogniser: &Recogniser, attributes: &[usize], title: &str, found:
     }
     let mut numbers: Vec<(usize, f64)> = Vec::new();
     for &attribute in attributes {
-        let AttributeKind::Number { min, max, units, .. } = &catalog.attributes()[attribute].kind else {
+        let AttributeKind::Number { min, max, .. } = &catalog.attributes()[attribute].kind else {
             continue;
         };
         let fits =
             |number: &f64| min.is_none_or(|min| *number >= min) && max.is_none_or(|max| *number <= max);
-        let hits = number::with_units(&folded, units);
+        let hits = number::with_units(&folded, recogniser.values.units(attribute));
         if let [one] = hits.into_iter().filter(fits).collect::<Vec<_>>()[..] {
             numbers.push((attribute, one));
         }

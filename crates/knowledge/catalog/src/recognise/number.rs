@@ -50,14 +50,21 @@ fn bare(text: &str) -> String {
     words::fold(text).chars().filter(|c| !c.is_whitespace() && *c != '.').collect()
 }
 
+/// The spellings of units as [`with_units`] looks for them, each with its factor.
+pub(super) fn spellings(units: &[Unit]) -> Vec<(String, f64)> {
+    let of =
+        |unit: &Unit| unit.spellings.iter().map(|one| (words::fold(one), unit.factor)).collect::<Vec<_>>();
+    units.iter().flat_map(of).collect()
+}
+
 /// The numbers of a folded title that stand before one of these units, with the factor applied.
-pub(super) fn with_units(folded: &str, units: &[Unit]) -> Vec<f64> {
+pub(super) fn with_units(folded: &str, spellings: &[(String, f64)]) -> Vec<f64> {
     let mut found = Vec::new();
     let mut rest = folded;
     while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
         let inside_word = rest[..at].ends_with(|c: char| c.is_alphanumeric());
         let Some((number, after)) = leading(&rest[at..]) else { break };
-        if !inside_word && let Some(factor) = unit_after(after, units) {
+        if !inside_word && let Some(factor) = unit_after(after, spellings) {
             found.push(number * factor);
         }
         rest = after;
@@ -66,20 +73,11 @@ pub(super) fn with_units(folded: &str, units: &[Unit]) -> Vec<f64> {
 }
 
 /// The longest spelling that the text begins with as a whole word.
-fn unit_after(text: &str, units: &[Unit]) -> Option<f64> {
+fn unit_after(text: &str, spellings: &[(String, f64)]) -> Option<f64> {
     let text = text.trim_start();
-    let mut best: Option<(usize, f64)> = None;
-    for unit in units {
-        for spelling in &unit.spellings {
-            let spelling = words::fold(spelling);
-            let ends = |rest: &str| !rest.starts_with(char::is_alphanumeric);
-            let fits = text.strip_prefix(spelling.as_str()).is_some_and(ends);
-            if fits && best.is_none_or(|(length, _)| spelling.len() > length) {
-                best = Some((spelling.len(), unit.factor));
-            }
-        }
-    }
-    best.map(|(_, factor)| factor)
+    let ends = |rest: &str| !rest.starts_with(char::is_alphanumeric);
+    let fits = |(spelling, _): &&(String, f64)| text.strip_prefix(spelling.as_str()).is_some_and(ends);
+    spellings.iter().filter(fits).max_by_key(|(spelling, _)| spelling.len()).map(|(_, factor)| *factor)
 }
 
 #[cfg(test)]
@@ -111,6 +109,6 @@ mod tests {
         let units = [unit(&["см", "cm"], 10.0), unit(&["мм", "mm"], 1.0), unit(&["м", "m"], 1000.0)];
         assert_eq!(factor(&units, "См."), Some(10.0));
         assert_eq!(factor(&units, "дюйм"), None);
-        assert_eq!(with_units("доска 150мм x 2,5 м, 20 мест", &units), [150.0, 2500.0]);
+        assert_eq!(with_units("доска 150мм x 2,5 м, 20 мест", &spellings(&units)), [150.0, 2500.0]);
     }
 }

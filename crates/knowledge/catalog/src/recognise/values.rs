@@ -4,6 +4,7 @@ use daachorse::CharwiseDoubleArrayAhoCorasick;
 use rustc_hash::FxHashMap;
 
 use super::lexicon::{Lexicon, Reading};
+use super::number;
 use crate::model::{AttributeKind, Catalog};
 
 pub(super) struct Values {
@@ -14,6 +15,8 @@ pub(super) struct Values {
     of: FxHashMap<(u32, u32), u32>,
     /// None when no attribute has values.
     automaton: Option<CharwiseDoubleArrayAhoCorasick<u32>>,
+    /// Of each attribute the spellings of its units and their factors; empty for what is no number.
+    units: Vec<Vec<(String, f64)>>,
 }
 
 /// A value of an attribute in a title.
@@ -52,7 +55,15 @@ impl Values {
             phrases.iter().map(|(row, phrase): (&String, &u32)| (row.as_str(), *phrase)).collect();
         rows.sort_unstable();
         let automaton = CharwiseDoubleArrayAhoCorasick::with_values(rows).ok();
-        Self { names, phrases, of, automaton }
+        let units = catalog.attributes().iter().map(|attribute| match &attribute.kind {
+            AttributeKind::Number { units, .. } => number::spellings(units),
+            _ => Vec::new(),
+        });
+        Self { names, phrases, of, automaton, units: units.collect() }
+    }
+
+    pub(super) fn units(&self, attribute: usize) -> &[(String, f64)] {
+        &self.units[attribute]
     }
 
     /// The attributes of this name.

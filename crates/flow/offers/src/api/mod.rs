@@ -1,0 +1,10 @@
+//! The doors of the offers: HTTP and gRPC. Each route asks [`web::Access`] first; what another seller owns is not there.
+
+mod body;
+mod call;
+mod docs;
+pub mod grpc;
+pub mod json;
+mod routes;
+
+pub use routes::routes;

@@ -1,0 +1,77 @@
+//! The rows of drafts, changed within a transaction of their shard.
+
+use std::time::Duration;
+
+use kit::Timestamp;
+use model::Content;
+use store::{Read as _, Tx};
+use wire::offers::{DraftMoved, DraftPublished, DraftRow};
+
+use super::{Draft, Owner, fresh_id};
+use crate::Result;
+use crate::forget::{self, Forgotten};
+use crate::tables::{CURRENT_DRAFT, DRAFT, DRAFT_MOVED, DRAFT_PUBLISHED};
+
+/// An anonymous draft dies so long after its last change, and traces of drafts are kept as long.
+pub(super) const KEPT: Duration = Duration::from_secs(30 * 86_400);
+
+pub(super) async fn current(tx: &Tx, owner: &Owner) -> Result<Option<Draft>> {
+    let text = owner.text();
+    let Some(id) = tx.get(&CURRENT_DRAFT, (text.as_str(),)).await? else { return Ok(None) };
+    let row = tx.get(&DRAFT, (id.as_str(),)).await?;
+    Ok(row.map(|row| Draft { id, row }))
+}
+
+pub(super) fn create(tx: &mut Tx, owner: &Owner, content: Content, now: Timestamp) -> Result<Draft> {
+    let id = fresh_id(tx.shard());
+    let row =
+        DraftRow { owner: owner.text(), created_at: now.0, content: Some(content), ..DraftRow::default() };
+    tx.put(&CURRENT_DRAFT, (row.owner.as_str(),), &id)?;
+    let row = write(tx, &id, row, now)?;
+    Ok(Draft { id, row })
+}
+
+pub(super) fn rewrite(
+    tx: &mut Tx,
+    id: &str,
+    row: DraftRow,
+    content: Content,
+    now: Timestamp,
+) -> Result<Draft> {
+    let row = write(tx, id, DraftRow { content: Some(content), ..row }, now)?;
+    Ok(Draft { id: id.to_owned(), row })
+}
+
+/// A new version; an anonymous draft lives its time anew.
+fn write(tx: &mut Tx, id: &str, mut row: DraftRow, now: Timestamp) -> Result<DraftRow> {
+    row.version += 1;
+    row.updated_at = now.0;
+    if Owner::parse(&row.owner).is_anonymous() {
+        forget::cancel(tx, row.dies_at, &Forgotten::Draft(id))?;
+        row.dies_at = now.plus(KEPT).0;
+        forget::at(tx, row.dies_at, &Forgotten::Draft(id))?;
+    }
+    tx.put(&DRAFT, (id,), &row)?;
+    Ok(row)
+}
+
+pub(super) async fn erase(tx: &mut Tx, id: &str, row: &DraftRow) -> Result<()> {
+    tx.delete(&DRAFT, (id,))?;
+    forget::cancel(tx, row.dies_at, &Forgotten::Draft(id))?;
+    if tx.get(&CURRENT_DRAFT, (row.owner.as_str(),)).await?.as_deref() == Some(id) {
+        tx.delete(&CURRENT_DRAFT, (row.owner.as_str(),))?;
+    }
+    Ok(())
+}
+
+pub(super) fn note_moved(tx: &mut Tx, id: &str, new_id: &str, now: Timestamp) -> Result<()> {
+    let forget_at = now.plus(KEPT).0;
+    tx.put(&DRAFT_MOVED, (id,), &DraftMoved { new_id: new_id.to_owned(), forget_at })?;
+    forget::at(tx, forget_at, &Forgotten::Moved(id))
+}
+
+pub(super) fn note_published(tx: &mut Tx, id: &str, offer_id: i64, now: Timestamp) -> Result<()> {
+    let forget_at = now.plus(KEPT).0;
+    tx.put(&DRAFT_PUBLISHED, (id,), &DraftPublished { offer_id, forget_at })?;
+    forget::at(tx, forget_at, &Forgotten::Published(id))
+}

@@ -1,0 +1,169 @@
+//! The fields that every category has.
+
+use model::{Contacts, Content, Dimensions, Issue, IssueType, Location, Money, money};
+
+use super::{MAX_PHOTOS, issue, with, with_value};
+
+const MAX_TITLE_CHARS: usize = 256;
+const MAX_DESCRIPTION_CHARS: usize = 50_000;
+const MAX_NAME_CHARS: usize = 256;
+const MAX_BARCODE_CHARS: usize = 64;
+const MAX_ADDRESS_CHARS: usize = 512;
+const MAX_GEO_ID_CHARS: usize = 64;
+const MAX_EMAIL_CHARS: usize = 254;
+const MAX_URL_CHARS: usize = 2_048;
+const MAX_PHONES: usize = 10;
+/// A hundred tonnes, a kilometre.
+const MAX_GRAMS: i64 = 100_000_000;
+const MAX_MM: i64 = 1_000_000;
+
+pub(super) fn check(content: &Content, issues: &mut Vec<Issue>) {
+    if content.title.trim().is_empty() {
+        issues.push(issue("title", "required"));
+    }
+    line("title", &content.title, MAX_TITLE_CHARS, issues);
+    text("description", &content.description, MAX_DESCRIPTION_CHARS, issues);
+    if let Some(price) = &content.price {
+        check_price(price, issues);
+    }
+    photos(&content.photo_urls, issues);
+    url("video_url", &content.video_url, issues);
+    if let Some(location) = &content.location {
+        place(location, issues);
+    }
+    if let Some(contacts) = &content.contacts {
+        check_contacts(contacts, issues);
+    }
+    line("vendor", &content.vendor, MAX_NAME_CHARS, issues);
+    line("barcode", &content.barcode, MAX_BARCODE_CHARS, issues);
+    range("weight_grams", content.weight_grams, MAX_GRAMS, issues);
+    if let Some(Dimensions { length_mm, width_mm, height_mm }) = content.dimensions {
+        range("dimensions.length_mm", length_mm, MAX_MM, issues);
+        range("dimensions.width_mm", width_mm, MAX_MM, issues);
+        range("dimensions.height_mm", height_mm, MAX_MM, issues);
+    }
+    url("url", &content.url, issues);
+}
+
+/// Text of several lines.
+fn text(field: &str, text: &str, most: usize, issues: &mut Vec<Issue>) {
+    length(field, text, most, issues);
+    if text.chars().any(|char| char.is_control() && !matches!(char, '\n' | '\r' | '\t')) {
+        issues.push(issue(field, "control_character"));
+    }
+}
+
+/// Text of one line.
+pub(super) fn line(field: &str, text: &str, most: usize, issues: &mut Vec<Issue>) {
+    length(field, text, most, issues);
+    if text.chars().any(char::is_control) {
+        issues.push(issue(field, "control_character"));
+    }
+}
+
+fn length(field: &str, text: &str, most: usize, issues: &mut Vec<Issue>) {
+    let chars = text.chars().count();
+    if chars > most {
+        issues.push(with(issue(field, "too_long"), [chars.to_string(), most.to_string()]));
+    }
+}
+
+pub(super) fn count(field: &str, count: usize, most: usize, issues: &mut Vec<Issue>) {
+    if count > most {
+        issues.push(with(issue(field, "too_many"), [count.to_string(), most.to_string()]));
+    }
+}
+
+fn range(field: &str, number: i64, most: i64, issues: &mut Vec<Issue>) {
+    if !(0..=most).contains(&number) {
+        let issue = with(issue(field, "out_of_range"), ["0".to_owned(), most.to_string()]);
+        issues.push(with_value(issue, &number.to_string()));
+    }
+}
+
+fn check_price(price: &Money, issues: &mut Vec<Issue>) {
+    if !money::is_currency(&price.currency) {
+        issues.push(with_value(issue("price.currency", "bad_currency"), &price.currency));
+    } else if !(0..=money::MAX_MINOR).contains(&price.minor) {
+        issues.push(with_value(issue("price.amount", "bad_amount"), &money::amount(price)));
+    }
+}
+
+fn photos(urls: &[String], issues: &mut Vec<Issue>) {
+    count("photos", urls.len(), MAX_PHOTOS, issues);
+    for (place, address) in urls.iter().enumerate().take(MAX_PHOTOS) {
+        let field = format!("photos.{place}.url");
+        if address.is_empty() {
+            issues.push(issue(&field, "required"));
+        } else if urls[..place].contains(address) {
+            issues.push(issue(&field, "repeated"));
+        } else {
+            url(&field, address, issues);
+        }
+    }
+}
+
+/// Empty is fine; else a web address that a browser would take, of printable characters.
+fn url(field: &str, address: &str, issues: &mut Vec<Issue>) {
+    if address.is_empty() {
+        return;
+    }
+    length(field, address, MAX_URL_CHARS, issues);
+    if !is_url(address) {
+        issues.push(with_value(issue(field, "bad_url"), address));
+    }
+}
+
+fn is_url(address: &str) -> bool {
+    let Some((scheme, rest)) = address.split_once("://") else { return false };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
+        && host.chars().any(char::is_alphanumeric)
+        && !address.chars().any(|char| char.is_control() || char.is_whitespace())
+}
+
+fn place(location: &Location, issues: &mut Vec<Issue>) {
+    let Location { lat, lon, address, geo_id, name } = location;
+    let geo = |field: &str, code: &str| Issue { r#type: IssueType::Geo.into(), ..issue(field, code) };
+    match (lat, lon) {
+        (None, None) => {}
+        (Some(lat), Some(lon)) if (-90.0..=90.0).contains(lat) && (-180.0..=180.0).contains(lon) => {}
+        (Some(_), Some(_)) => issues.push(geo("location", "bad_coordinates")),
+        (None, Some(_)) => issues.push(geo("location.lat", "required")),
+        (Some(_), None) => issues.push(geo("location.lon", "required")),
+    }
+    line("location.address", address, MAX_ADDRESS_CHARS, issues);
+    line("location.geo_id", geo_id, MAX_GEO_ID_CHARS, issues);
+    line("location.name", name, MAX_NAME_CHARS, issues);
+}
+
+fn check_contacts(contacts: &Contacts, issues: &mut Vec<Issue>) {
+    line("contacts.name", &contacts.name, MAX_NAME_CHARS, issues);
+    count("contacts.phones", contacts.phones.len(), MAX_PHONES, issues);
+    for (place, phone) in contacts.phones.iter().enumerate().take(MAX_PHONES) {
+        if !is_phone(phone) {
+            issues.push(with_value(issue(&format!("contacts.phones.{place}"), "bad_phone"), phone));
+        }
+    }
+    let email = &contacts.email;
+    if !email.is_empty() && !is_email(email) {
+        issues.push(with_value(issue("contacts.email", "bad_email"), email));
+    }
+}
+
+/// Five to fifteen digits with the usual signs between them.
+fn is_phone(text: &str) -> bool {
+    let digits = text.chars().filter(char::is_ascii_digit).count();
+    let rest = text.strip_prefix('+').unwrap_or(text);
+    (5..=15).contains(&digits) && rest.chars().all(|char| char.is_ascii_digit() || " -().".contains(char))
+}
+
+fn is_email(text: &str) -> bool {
+    let parts = text.split_once('@');
+    let sane = |part: &str| {
+        !part.is_empty() && !part.chars().any(|char| char == '@' || char.is_whitespace() || char.is_control())
+    };
+    text.chars().count() <= MAX_EMAIL_CHARS
+        && parts.is_some_and(|(name, host)| sane(name) && sane(host) && !host.starts_with('.'))
+}
