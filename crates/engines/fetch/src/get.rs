@@ -59,7 +59,7 @@ impl Fetcher {
         &self.options
     }
 
-    pub(crate) fn tls(&self) -> &Arc<rustls::ClientConfig> {
+    pub(crate) fn tls(&self) -> &Result<Arc<rustls::ClientConfig>> {
         &self.tls
     }
 

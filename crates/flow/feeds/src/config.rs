@@ -32,6 +32,9 @@ pub struct Settings {
     pub process_tries: u32,
     /// A lock older than this is taken over, whoever holds it.
     pub lock_age: Duration,
+    /// A download ends when nothing comes for so long, and when it takes so long as a whole.
+    pub idle_timeout: Duration,
+    pub total_timeout: Duration,
     /// Downloads at the same time in this process.
     pub downloads: usize,
     /// Loads processed at the same time in this process, of which one is kept for small files.
@@ -66,6 +69,8 @@ impl Default for Settings {
             process_backoff: (Duration::from_secs(1), 10 * MINUTE),
             process_tries: 10,
             lock_age: 12 * HOUR,
+            idle_timeout: MINUTE,
+            total_timeout: 2 * HOUR,
             downloads: 16,
             loads: cores.max(2),
             small_file_bytes: 50 << 20,

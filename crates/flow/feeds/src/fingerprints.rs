@@ -125,7 +125,7 @@ mod tests {
     fn a_record_is_found_where_it_was_and_nearby() {
         let mut known = Known::new(noted(0..1_000));
         // One gone, one new, two swapped: all others are found.
-        let now = (0..1_000).filter(|record| *record != 5).map(|record| match record {
+        let now = (0..1_000_u64).filter(|record| *record != 5).map(|record| match record {
             20 => 21,
             21 => 20,
             record => record,

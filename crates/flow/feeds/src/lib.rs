@@ -72,7 +72,7 @@ pub use fatal::Fatal;
 pub use formats::{Format, RawRecord, Records, records};
 pub use limits::Limits;
 pub use offer::{FeedAttribute, FeedOffer};
-pub use source::{Unified, Unify};
+pub use source::{LazyKnowledge, Unified, Unify};
 pub use tables::tables;
 pub use tasks::FeedKey;
 pub use unify::{Knowledge, Settings, fingerprint, unify};

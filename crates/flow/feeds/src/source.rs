@@ -1,5 +1,9 @@
 //! What unifying needs from outside, behind one small trait: the catalog, the places, and which version they are.
 
+use std::sync::OnceLock;
+
+use catalog::Catalog;
+use geo::Places;
 use model::{Content, Issue};
 use wire::feeds::FeedSettings;
 
@@ -34,5 +38,28 @@ impl Unify for Knowledge {
         }
         let (content, issues) = unify::unify(offer, self, &wanted);
         Unified::Content(Box::new(content), issues)
+    }
+}
+
+/// The knowledge that comes with the program, made when the first record needs it: most commands never do.
+pub struct LazyKnowledge {
+    catalog: Catalog,
+    made: OnceLock<Knowledge>,
+}
+
+impl LazyKnowledge {
+    pub fn new(catalog: Catalog) -> Self {
+        Self { catalog, made: OnceLock::new() }
+    }
+}
+
+impl Unify for LazyKnowledge {
+    fn catalog_version(&self) -> u32 {
+        self.catalog.version()
+    }
+
+    fn unify(&self, offer: &FeedOffer, settings: &FeedSettings) -> Unified {
+        let knowledge = self.made.get_or_init(|| Knowledge::new(&self.catalog, Places::shipped()));
+        Unify::unify(knowledge, offer, settings)
     }
 }

@@ -206,7 +206,12 @@ async fn tell(feeds: &Feeds, key: &Key) -> Result<()> {
         row.last_error.clone_from(error);
         if row.tries >= feeds.settings.webhook_tries {
             metrics::webhook("given_up");
-            tracing::warn!(seller = key.1, namespace = key.2, event = row.event, "a webhook is given up: {error}");
+            tracing::warn!(
+                seller = key.1,
+                namespace = key.2,
+                event = row.event,
+                "a webhook is given up: {error}"
+            );
             return Ok(());
         }
         metrics::webhook("failed");

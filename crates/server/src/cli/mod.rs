@@ -10,6 +10,7 @@ mod config;
 mod demo;
 pub mod exit;
 mod feed;
+mod feed_upload;
 mod geo;
 mod serve;
 mod snippets;
@@ -133,7 +134,7 @@ impl Command {
             Self::Demo(demo) => demo.run(common).await,
             Self::Topic(topic) => topic.run(common).await,
             Self::Cluster(cluster) => cluster.run(common).await,
-            Self::Feed(feed) => feed.run(common),
+            Self::Feed(feed) => feed.run(common).await,
             Self::Config(config) => config.run(common),
             Self::Token(token) => token.run(common).await,
             Self::Table(table) => table.run(common).await,

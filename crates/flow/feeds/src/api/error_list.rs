@@ -91,8 +91,7 @@ pub(super) async fn list(
     let (key, task_id) = load_of(&feeds, &access, &path).await?;
     let limit = web::limit(wanted.limit, 100, 1_000)?;
     let after = wanted.cursor.as_deref().map(read_cursor).transpose()?;
-    let mut found =
-        errors::list(&feeds, &key, task_id, wanted.filter()?, after.as_ref(), limit + 1).await?;
+    let mut found = errors::list(&feeds, &key, task_id, wanted.filter()?, after.as_ref(), limit + 1).await?;
     let more = found.len() > limit;
     found.truncate(limit);
     let next_cursor = found.last().filter(|_| more).map(|last| write_cursor(&last.at));

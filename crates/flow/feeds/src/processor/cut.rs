@@ -131,9 +131,10 @@ fn feed_record(
         Some(known) if travels.issues.is_empty() => known.find(&raw).map_err(|e| Fatal::input(&e))?,
         _ => None,
     };
+    let bad = travels.issues.iter().any(|issue| issue.level() == Level::Error);
     if let Some(fingerprint) = known {
         (travels.same, travels.fingerprint) = (true, fingerprint.to_vec());
-    } else {
+    } else if !bad {
         match job.unify.unify(&record.offer, settings) {
             Unified::Content(content, issues) => {
                 travels.issues.extend(issues);

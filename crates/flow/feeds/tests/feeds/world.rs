@@ -96,11 +96,8 @@ impl World {
         let options = files::Options { clock: clock.clone(), reserve_bytes: 0, ..options };
         let files = Files::over(objects.clone() as SharedObjects, store.clone(), options).unwrap();
         let settings = Arc::new(settings);
-        let fetcher = fetch::Fetcher::new(fetch::Options {
-            allowed: vec!["127.0.0.0/8".parse().unwrap()],
-            ..fetch::Options::default()
-        })
-        .unwrap();
+        let allowed = vec!["127.0.0.0/8".parse().unwrap()];
+        let fetcher = fetch::Fetcher::new(fetch::Options { allowed, ..fetch::Options::default() });
         let feeds = Feeds { store, topics, files, clock, settings, unify: Arc::new(Plain), fetcher };
         let world = Self { feeds, cluster, offers: Offers::default(), objects, tasks };
         world.start();
