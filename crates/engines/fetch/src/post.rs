@@ -49,14 +49,13 @@ impl Fetcher {
         if let Some(authorization) = &target.authorization {
             request.headers_mut().insert(hyper::header::AUTHORIZATION, authorization.clone());
         }
-        let answer = sender.send_request(request);
-        tokio::select! {
-            answer = answer => Ok(answer.map_err(failed)?.status().as_u16()),
-            // The connection drives the answer, so its end before that is told by the answer's error.
-            ended = connection => match ended {
-                Err(error) => Err(failed(error)),
-                Ok(()) => Err(Error::new(Kind::Unreachable, format!("{target} hung up without an answer"))),
-            },
-        }
+        let mut answer = std::pin::pin!(sender.send_request(request));
+        let answer = tokio::select! {
+            biased;
+            answer = &mut answer => answer,
+            // The connection drives the answer; the one who hangs up may have answered first.
+            _ = connection => answer.await,
+        };
+        Ok(answer.map_err(failed)?.status().as_u16())
     }
 }
