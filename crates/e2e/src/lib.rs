@@ -7,8 +7,11 @@
 pub mod bench;
 pub mod cluster_member;
 pub mod http;
+pub mod http_pool;
 pub mod http_rate;
 pub mod load;
 pub mod own_feed;
 pub mod program;
+pub mod redis;
+pub mod sweep_bench;
 pub mod torture;

@@ -29,7 +29,9 @@ pub(super) fn read_all(sources: &[Source]) -> Result<Vec<Manifest>> {
     let root =
         sources.iter().find(|source| source.path == "Cargo.toml").context("no Cargo.toml in the root")?;
     let shared = shared_dependencies(root)?;
-    let members = sources.iter().filter(|source| source.path.ends_with("/Cargo.toml"));
+    // The fuzz targets are a workspace of their own.
+    let is_member = |path: &str| path.ends_with("/Cargo.toml") && !path.starts_with("fuzz/");
+    let members = sources.iter().filter(|source| is_member(&source.path));
     members.map(|source| read(source, &shared).with_context(|| source.path.clone())).collect()
 }
 

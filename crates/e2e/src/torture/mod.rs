@@ -2,6 +2,8 @@
 //! moment, starts it again and compares. What the child printed before its death is in the pipe, so nothing is lost.
 
 pub mod offers;
+pub mod snippets_child;
+pub mod snippets_parent;
 pub mod store_child;
 pub mod store_parent;
 

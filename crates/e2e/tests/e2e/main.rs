@@ -2,4 +2,5 @@
 #![allow(clippy::unwrap_used)]
 
 mod cluster;
+mod snippets_kill;
 mod store_kill;

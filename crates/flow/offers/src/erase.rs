@@ -7,7 +7,7 @@
 //! 1. `offers`: all offers of the shard are walked; his are deleted, which tells everybody who follows the changes, and
 //!    their rows go at once. Their ids stay noted, so that none is given again.
 //! 2. `archive`: every file that has an offer of his is written anew without them.
-//! 3. `rows`: all rows of the offers' tables that begin with him. Should a load have brought offers meanwhile, the first
+//! 3. `rows`: all rows of the offers' tables that begin with him, and his draft. Should a load have brought offers meanwhile, the first
 //!    phase begins again.
 //! 4. `done`: the row stays as the proof, with its times.
 //!
@@ -157,6 +157,7 @@ async fn rows_step(tx: &mut Tx, seller: &str, row: &mut Erasure, now: Timestamp)
             return Ok(());
         }
     }
+    crate::drafts::forget_owner(tx, seller).await?;
     row.set_phase(Phase::Done);
     row.done_at = now.0;
     Ok(())

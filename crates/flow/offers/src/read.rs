@@ -62,7 +62,9 @@ pub async fn across(offers: &Offers, ids: &[OfferId]) -> Result<Vec<(OfferId, Op
     }
     let mut found: BTreeMap<i64, Option<Offer>> = answers.into_iter().collect();
     let once = |id: &OfferId| found.remove(&id.raw()).map(|offer| (*id, offer));
-    Ok(ids.iter().filter_map(once).collect())
+    let mut found = ids.iter().filter_map(once).collect::<Vec<_>>();
+    crate::archive::fill(offers, &mut found).await?;
+    Ok(found)
 }
 
 async fn within(store: &Store, shard: Shard, ids: &[i64]) -> Result<Vec<(i64, Option<Offer>)>> {

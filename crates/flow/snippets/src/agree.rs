@@ -26,9 +26,9 @@ pub(crate) async fn agree(store: &Store, config: &Config, prefixes: &Prefixes) -
             for ((name,), row) in &known {
                 match prefixes.number(name) {
                     Some(number) if number == row.number => {}
-                    Some(number) => return Err(differs(format!("{name} has number {number} there and {} here", row.number))),
+                    Some(number) => return Err(differs(&format!("{name} has number {number} there and {} here", row.number))),
                     None => {
-                        return Err(differs(format!(
+                        return Err(differs(&format!(
                             "{name} {} is missing there; put it back, or remove its documents with `dvor snippets drop {name}`",
                             row.number
                         )));
@@ -39,10 +39,10 @@ pub(crate) async fn agree(store: &Store, config: &Config, prefixes: &Prefixes) -
                 let row = known.iter().find(|((known,), _)| known == name).map(|(_, row)| row);
                 if row.is_none() {
                     if let Some(old) = tx.get(&RETIRED, (number,)).await? {
-                        return Err(differs(format!("number {number} of {name} was that of {old} and never comes back")));
+                        return Err(differs(&format!("number {number} of {name} was that of {old} and never comes back")));
                     }
                     if let Some(((other,), _)) = known.iter().find(|(_, row)| row.number == number) {
-                        return Err(differs(format!("number {number} of {name} is that of {other} here")));
+                        return Err(differs(&format!("number {number} of {name} is that of {other} here")));
                     }
                 }
                 let mut new = row.cloned().unwrap_or(PrefixRow { number, services: Vec::new() });
@@ -58,7 +58,7 @@ pub(crate) async fn agree(store: &Store, config: &Config, prefixes: &Prefixes) -
         .await
 }
 
-fn differs(detail: String) -> Error {
+fn differs(detail: &str) -> Error {
     ConfigError::new(format!("{FILE} differs from what this installation knows: {detail}")).into()
 }
 

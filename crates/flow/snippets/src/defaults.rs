@@ -1,5 +1,8 @@
 //! The configuration that comes with Dvor, for those who name none.
 
-pub(crate) const CONFIG: &str = "Body { ChildrenOnly: true InputSameAsOutput: true Output: JSON Service: \"main\" Section { Name: \"notes\" Body { } } }";
-pub(crate) const PREFIXES: &str = "notes 1\n";
-pub(crate) const FILES: &[(&str, &str)] = &[];
+pub(crate) const CONFIG: &str = include_str!("../../../../snippets/config.pb.txt");
+pub(crate) const PREFIXES: &str = include_str!("../../../../snippets/key_prefixes.txt");
+pub(crate) const FILES: &[(&str, &str)] = &[
+    ("offer_card.jq", include_str!("../../../../snippets/offer_card.jq")),
+    ("offer_card.json", include_str!("../../../../snippets/offer_card.json")),
+];

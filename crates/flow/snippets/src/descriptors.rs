@@ -3,22 +3,28 @@
 use std::sync::Arc;
 
 use prost_reflect::{DescriptorPool, MessageDescriptor};
-use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
+use protox::file::{ChainFileResolver, DescriptorSetFileResolver, File, FileResolver, GoogleFileResolver};
 
 use crate::config::Assets;
 
 /// The messages of a file that the configuration names.
 pub(crate) fn load(assets: &Arc<Assets>, name: &str) -> Result<DescriptorPool, String> {
-    if !name.ends_with(".proto") {
+    if std::path::Path::new(name).extension().is_none_or(|kind| kind != "proto") {
         let bytes = assets.read(name)?;
         return DescriptorPool::decode(bytes.as_ref()).map_err(|error| format!("{name}: {error}"));
     }
     let mut resolver = ChainFileResolver::new();
     resolver.add(Named(assets.clone()));
+    resolver.add(own_messages()?);
     resolver.add(GoogleFileResolver::new());
     let mut compiler = protox::Compiler::with_file_resolver(resolver);
     compiler.include_imports(true).open_file(name).map_err(|error| format!("{name}: {error}"))?;
     Ok(compiler.descriptor_pool())
+}
+
+/// Dvor's messages are known to everybody, under their names in `proto/`.
+fn own_messages() -> Result<DescriptorSetFileResolver, String> {
+    DescriptorSetFileResolver::decode(wire::DESCRIPTORS).map_err(|error| error.to_string())
 }
 
 /// The message of this name in a file that the configuration names.

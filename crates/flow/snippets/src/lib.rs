@@ -37,6 +37,7 @@ mod descriptors;
 mod error;
 mod extractors;
 mod format;
+pub mod fuzzing;
 mod get;
 mod letters;
 mod lookup;

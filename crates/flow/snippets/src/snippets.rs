@@ -3,7 +3,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use cluster::Cluster;
-use kit::Clock;
+use kit::{Clock, Shutdown};
 use store::{Shard, Store};
 use tokio::sync::watch;
 use topics::Topics;
@@ -12,7 +12,7 @@ use crate::config::{Assets, Config, Draft};
 use crate::error::{ConfigError, Error, Result};
 use crate::letters::{Letter, LetterId};
 use crate::prefixes::{self, Prefixes};
-use crate::{Registry, agree, defaults, letters, metrics, retry};
+use crate::{Registry, agree, defaults, letters, metrics, retry, sweep};
 
 /// The name under which processes share the shards' background work.
 pub const ROLE: &str = "snippets";
@@ -101,6 +101,11 @@ impl Snippets {
     /// Throws a letter away; `false` when there is none.
     pub async fn drop_letter(&self, id: &LetterId) -> Result<bool> {
         letters::discard(self.store(), id).await
+    }
+
+    /// Clears away what has expired by now, which happens by itself every half a minute; says how much it was.
+    pub async fn sweep(&self) -> Result<usize> {
+        sweep::round(self, &mut sweep::Cursors::default(), &Shutdown::new()).await
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {

@@ -11,6 +11,7 @@ mod demo;
 pub mod exit;
 mod feed;
 mod feed_upload;
+mod fsck;
 mod geo;
 mod serve;
 mod snippets;
@@ -88,6 +89,7 @@ enum Command {
     Topic(topic::TopicCommand),
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
+    Fsck(fsck::Fsck),
     #[command(subcommand)]
     Snippets(snippets::SnippetsCommand),
     #[command(subcommand)]
@@ -134,6 +136,7 @@ impl Command {
             Self::Demo(demo) => demo.run(common).await,
             Self::Topic(topic) => topic.run(common).await,
             Self::Cluster(cluster) => cluster.run(common).await,
+            Self::Fsck(fsck) => fsck.run(common).await,
             Self::Feed(feed) => feed.run(common).await,
             Self::Config(config) => config.run(common),
             Self::Token(token) => token.run(common).await,

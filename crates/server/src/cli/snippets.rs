@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -46,7 +46,7 @@ impl SnippetsCommand {
         match self {
             Self::Check { file } => check(common, &file),
             Self::Explain { name, snippets_config } => {
-                explain(common, &name, configured(common, snippets_config.as_ref())?)
+                explain(common, &name, configured(common, snippets_config.as_ref())?.as_deref())
             }
             Self::Prefixes { snippets_config } => {
                 prefixes(common, configured(common, snippets_config.as_ref())?)
@@ -66,7 +66,7 @@ fn refused(error: ConfigError) -> anyhow::Error {
     Failure::of(exit::USAGE, error.to_string())
 }
 
-fn check(common: &Common, file: &std::path::Path) -> Result<()> {
+fn check(common: &Common, file: &Path) -> Result<()> {
     let (draft, prefixes) = snippets::read(Some(file), &Registry::shipped()).map_err(refused)?;
     let count = draft.snippets().count();
     draft
@@ -78,8 +78,8 @@ fn check(common: &Common, file: &std::path::Path) -> Result<()> {
     print(&format!("{} is valid and has {count} snippets", file.display()))
 }
 
-fn explain(common: &Common, name: &str, file: Option<PathBuf>) -> Result<()> {
-    let (draft, prefixes) = snippets::read(file.as_deref(), &Registry::shipped()).map_err(refused)?;
+fn explain(common: &Common, name: &str, file: Option<&Path>) -> Result<()> {
+    let (draft, prefixes) = snippets::read(file, &Registry::shipped()).map_err(refused)?;
     let Some(section) = draft.sections.get(name) else {
         let names: Vec<_> = draft.sections.keys().map(String::as_str).collect();
         let like = crate::config::closest(name, names, 0.7);

@@ -6,6 +6,7 @@ use tonic_health::pb::health_client::HealthClient;
 use tonic_reflection::pb::v1::ServerReflectionRequest;
 use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
 use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
+use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 
 use crate::program::Server;
 
@@ -21,7 +22,12 @@ async fn services(channel: Channel, token: Option<&str>) -> Result<(), Code> {
     }
     let answer = ServerReflectionClient::new(channel).server_reflection_info(request).await;
     let mut answers = answer.map_err(|status| status.code())?.into_inner();
-    answers.message().await.map(drop).map_err(|status| status.code())
+    let listed = answers.message().await.map_err(|status| status.code())?.unwrap();
+    let Some(MessageResponse::ListServicesResponse(services)) = listed.message_response else {
+        panic!("no list: {listed:?}");
+    };
+    assert!(services.service.iter().any(|service| service.name == "dvor.offers.v1.Offers"), "{services:?}");
+    Ok(())
 }
 
 fn tokio_stream(ask: ServerReflectionRequest) -> impl futures::Stream<Item = ServerReflectionRequest> {

@@ -11,6 +11,8 @@ mod grpc;
 mod http;
 mod knowledge;
 mod life;
+mod offers;
 mod program;
+mod snippets;
 mod telemetry;
 mod topics;

@@ -31,13 +31,13 @@ fn unreadable(rejection: &JsonRejection) -> Problem {
 pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> Result<T> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let message = error.inner().to_string();
-        let path = error.path().to_string();
+        let path = error.path().to_string().replace('[', ".").replace(']', "");
         let (code, field) = match message.strip_prefix("unknown field `") {
             Some(rest) => ("unknown_field", unknown(&path, rest.split('`').next().unwrap_or_default())),
             None if message.starts_with("missing field `") => {
                 ("required", unknown(&path, message.split('`').nth(1).unwrap_or_default()))
             }
-            None => ("wrong_type", path.replace(['[', ']'], "")),
+            None => ("wrong_type", path),
         };
         Problem::field(&field, code, message)
     })

@@ -26,6 +26,7 @@ mod service {
     include!(concat!(env!("OUT_DIR"), "/dvor.offers.v1.rs"));
 }
 
+pub use service::offers_client::OffersClient;
 use service::offers_server::Offers as Service;
 pub use service::offers_server::OffersServer;
 

@@ -3,8 +3,10 @@
 mod body;
 mod call;
 mod docs;
+pub mod fsck;
 pub mod grpc;
 pub mod json;
 mod routes;
+pub mod seller;
 
 pub use routes::routes;

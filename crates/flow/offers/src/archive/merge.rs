@@ -62,7 +62,8 @@ pub(crate) async fn erase(
 /// offers went.
 ///
 /// The new file is put before the transaction that exchanges the names; that transaction fails when any of the old ones
-/// is not there any more. The old files are released in it. A crash leaves the old ones, or the new one.
+/// is not there any more. The old files are released in it. A crash leaves the old ones, or the new one. The same rows make
+/// the same file: then it stays, under its new name.
 async fn rewrite(
     offers: &Offers,
     cluster: Option<&Cluster>,
@@ -109,7 +110,6 @@ async fn rewrite(
             if tx.get(&ARCHIVE_FILES, key).await?.is_none() {
                 return Err(Error::Archive(format!("the file {} was replaced meanwhile", member.hash)));
             }
-            // The same rows make the same file: then it stays, under its new name.
             tx.delete(&ARCHIVE_FILES, key)?;
             Files::release(tx, &member.hash, &Referrer::new(member.row.referrer.as_str())?).await?;
         }

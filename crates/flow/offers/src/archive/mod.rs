@@ -95,7 +95,18 @@ async fn look(offers: &Offers, id: OfferId) -> Result<Option<Offer>> {
             newest = Some(found);
         }
     }
-    Ok(newest.map(|offer| Offer { archived: true, due_at: 0, ..offer }))
+    match newest {
+        Some(offer) => Ok(Some(Offer { archived: true, due_at: 0, ..offer })),
+        None => Err(Error::Archive(format!("offer {id} should be in a file of {month}, and none has it"))),
+    }
+}
+
+/// Looks in the archive for each offer that was not found elsewhere.
+pub async fn fill(offers: &Offers, found: &mut [(OfferId, Option<Offer>)]) -> Result<()> {
+    for (id, offer) in found.iter_mut().filter(|(_, offer)| offer.is_none()) {
+        *offer = find(offers, *id).await?;
+    }
+    Ok(())
 }
 
 pub(crate) async fn members_of(snapshot: &Snapshot, month: u32) -> Result<Vec<Member>> {

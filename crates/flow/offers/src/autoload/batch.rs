@@ -117,15 +117,15 @@ async fn write(
     let records: i64 = batches.iter().map(|batch| batch.records.len() as i64).sum();
     let new = head.next_ordinal..head.next_ordinal + records;
     let seen = Seen::load(tx, load, stored.ordinals().chain(new)).await?;
-    let fates = || {
-        let records = batches.iter().flat_map(|batch| &batch.records);
-        records.map(|record| (record, decide(record, stored.of(record), rules)))
-    };
-    let fresh = fates().filter(|(_, fate)| *fate == Decision::Created).count();
-    let revived: Vec<i64> = fates()
-        .filter(|(_, fate)| *fate == Decision::Revived)
-        .filter_map(|(record, _)| Some(stored.of(record).row?.offer_id))
-        .collect();
+    let (mut fresh, mut revived) = (0, Vec::new());
+    for record in batches.iter().flat_map(|batch| &batch.records) {
+        let known = stored.of(record);
+        match decide(record, known, rules) {
+            Decision::Created => fresh += 1,
+            Decision::Revived => revived.extend(known.row.map(|row| row.offer_id)),
+            _ => {}
+        }
+    }
     let ids = id::fresh(tx, fresh).await?;
     let opinions = opinions(tx, &revived).await?;
     let room = if fresh + revived.len() == 0 { 0 } else { room(tx, offers, load).await? };

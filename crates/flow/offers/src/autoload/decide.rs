@@ -11,6 +11,8 @@ use crate::presets::is_from_feed;
 
 /// Most bytes that a seller may write of an offer.
 pub(super) const MAX_CONTENT_BYTES: usize = 102_400;
+/// So much is shown of an id that cannot be kept.
+const MAX_SHOWN_CHARACTERS: usize = 64;
 /// The record travelled without its content, and the content is needed.
 pub(super) const CONTENT_NEEDED: &str = "content_needed";
 
@@ -71,7 +73,7 @@ pub(super) fn decide(record: &FeedRecord, known: Known<'_>, rules: Rules) -> Dec
 /// Whether the offer must be read for the decision. What is unchanged needs only its feed row.
 pub(super) fn needs_offer(record: &FeedRecord, row: &FeedRow) -> bool {
     let is_quiet = row.dead_at == 0 && !row.attention && is_same(record, row);
-    row.offer_id != 0 && !(is_quiet && errors(record).is_empty())
+    row.offer_id != 0 && !(is_quiet && is_good(record))
 }
 
 fn fate(record: &FeedRecord, known: Known<'_>, rules: Rules) -> Decision {
@@ -108,22 +110,36 @@ fn is_same(record: &FeedRecord, row: &FeedRow) -> bool {
 
 /// Everything that is wrong with the record; empty where it is good.
 fn errors(record: &FeedRecord) -> Vec<Issue> {
-    let mut found = Vec::new();
-    let size = record.content.as_ref().map_or(0, prost::Message::encoded_len);
+    if is_good(record) {
+        return Vec::new();
+    }
+    let mut found = record.issues.clone();
+    let size = content_bytes(record);
     if size > MAX_CONTENT_BYTES {
         let parameters = vec![size.to_string(), MAX_CONTENT_BYTES.to_string()];
         found.push(Issue { parameters, ..error(IssueType::Validation, "too_large") });
     }
-    if !found.is_empty() || record.issues.iter().any(|issue| issue.level() == Level::Error) {
-        found.splice(0..0, record.issues.iter().cloned());
-    }
     found
+}
+
+fn is_good(record: &FeedRecord) -> bool {
+    !record.issues.iter().any(|issue| issue.level() == Level::Error)
+        && content_bytes(record) <= MAX_CONTENT_BYTES
+}
+
+fn content_bytes(record: &FeedRecord) -> usize {
+    record.content.as_ref().map_or(0, prost::Message::encoded_len)
 }
 
 /// What is wrong with the id itself: without one, nothing can be kept.
 pub(super) fn bad_id(external_id: &str) -> Option<Issue> {
     names::check_external_id(external_id).err()?;
-    let issue = |code: &str| Issue { field: "id".to_owned(), ..error(IssueType::Validation, code) };
+    let value: String = external_id.chars().take(MAX_SHOWN_CHARACTERS).collect();
+    let issue = |code: &str| Issue {
+        field: "id".to_owned(),
+        value: value.clone(),
+        ..error(IssueType::Validation, code)
+    };
     Some(if external_id.is_empty() {
         issue("id_missing")
     } else if external_id.len() > names::MAX_EXTERNAL_ID_BYTES {

@@ -11,7 +11,7 @@ use wire::offers::SweepRow;
 
 use super::batch::{Stored, unknown};
 use super::decide::{Decision, Known, Rules, bad_id, decide, error};
-use super::record::{ban_issue, blank};
+use super::record::{ban_issue, blank, nameless};
 use super::results::{self, Report};
 use super::seen::Seen;
 use super::{Load, terminal};
@@ -71,8 +71,7 @@ struct Trial {
 impl Trial {
     fn record(&mut self, mut record: FeedRecord, samples: &mut usize) -> RecordResult {
         if let Some(issue) = bad_id(&record.external_id) {
-            let result = blank(&mut record);
-            return RecordResult { outcome: Outcome::Rejected.into(), issues: vec![issue], ..result };
+            return nameless(&mut record, issue);
         }
         let known = self.stored.of(&record);
         let mark = mark(&record.external_id);

@@ -61,6 +61,14 @@ pub(super) fn blank(record: &mut FeedRecord) -> RecordResult {
     }
 }
 
+/// The result of a record whose id cannot be kept; its issue shows the id.
+pub(super) fn nameless(record: &mut FeedRecord, issue: Issue) -> RecordResult {
+    let mut result = blank(record);
+    result.external_id.clear();
+    result.issues.push(issue);
+    RecordResult { outcome: Outcome::Rejected.into(), ..result }
+}
+
 impl<'a> Writer<'a> {
     #[expect(clippy::too_many_arguments, reason = "what was read for the run, each of its own kind")]
     pub(super) fn new(
@@ -84,10 +92,7 @@ impl<'a> Writer<'a> {
 
     pub(super) fn record(&mut self, tx: &mut Tx, mut record: FeedRecord) -> Result<RecordResult> {
         if let Some(issue) = bad_id(&record.external_id) {
-            let mut result = blank(&mut record);
-            result.external_id.truncate(0);
-            result.issues.push(issue);
-            return Ok(RecordResult { outcome: Outcome::Rejected.into(), ..result });
+            return Ok(nameless(&mut record, issue));
         }
         let known = self.stored.of(&record);
         let seen = known.row.is_some_and(|row| self.seen.has(row.ordinal));
@@ -119,7 +124,7 @@ impl<'a> Writer<'a> {
             Decision::Created => self.create(tx, record, row, &mut result)?,
             Decision::Matched | Decision::Revived | Decision::Readopted => {
                 let row = row.unwrap_or_default();
-                self.update(tx, record, row, &decision, &mut result)?
+                self.update(tx, record, &row, &decision, &mut result)?
             }
         };
         result.set_outcome(outcome);
@@ -201,7 +206,7 @@ impl<'a> Writer<'a> {
         &mut self,
         tx: &mut Tx,
         record: FeedRecord,
-        row: FeedRow,
+        row: &FeedRow,
         how: &Decision,
         result: &mut RecordResult,
     ) -> Result<Outcome> {
@@ -213,7 +218,7 @@ impl<'a> Writer<'a> {
         };
         let comes_back = *how != Decision::Matched;
         let mut after = match how {
-            Decision::Revived => revived(&before, &row, self.opinions.get(&before.id)),
+            Decision::Revived => revived(&before, row, self.opinions.get(&before.id)),
             _ => before.clone(),
         };
         if let Some(content) = content.filter(|_| !same) {
@@ -239,7 +244,7 @@ impl<'a> Writer<'a> {
         self.seen.set(ordinal);
         let attention = after.status() == Status::Banned;
         let kept = FeedRow { offer_id: after.id, ordinal, fingerprint, attention, ..FeedRow::default() };
-        if kept != row {
+        if kept != *row {
             self.keep_row(tx, &external_id, kept)?;
         }
         let outcome = match how {

@@ -80,8 +80,10 @@ mod tests {
     fn bits_stand_alone_at_the_edges_of_bytes_and_chunks() {
         let mut seen = Seen::default();
         let set = [0, 7, 8, 4_095, 4_096, 12_287];
-        set.iter().for_each(|ordinal| seen.set(*ordinal));
-        let found: Vec<_> = (0..3 * CHUNK + 1).filter(|ordinal| seen.has(*ordinal)).collect();
+        for ordinal in set {
+            seen.set(ordinal);
+        }
+        let found: Vec<_> = (0..=3 * CHUNK).filter(|ordinal| seen.has(*ordinal)).collect();
         assert_eq!(found, set);
         assert_eq!(seen.chunks.len(), 3);
         assert!(!is_set(&[], 5));

@@ -18,6 +18,7 @@ use store::{Read as _, Shard, Tx};
 use wire::offers::DraftRow;
 
 pub use owner::Owner;
+pub(crate) use rows::forget_owner;
 
 use crate::tables::{CURRENT_DRAFT, DRAFT, DRAFT_MOVED, DRAFT_PUBLISHED};
 use crate::write::Expected;
@@ -43,7 +44,7 @@ impl Draft {
 /// What an id leads to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
-    Draft(Draft),
+    Draft(Box<Draft>),
     /// It was published as this offer.
     Published(i64),
 }
@@ -75,7 +76,7 @@ impl Offers {
             let snapshot = self.store.snapshot(shard_of(&at)?).await?;
             let row = snapshot.get(&DRAFT, (at.as_str(),)).await?;
             if let Some(row) = row.filter(|row| !row.arriving) {
-                return Ok(Found::Draft(Draft { id: at, row }));
+                return Ok(Found::Draft(Box::new(Draft { id: at, row })));
             }
             if let Some(published) = snapshot.get(&DRAFT_PUBLISHED, (at.as_str(),)).await? {
                 return Ok(Found::Published(published.offer_id));

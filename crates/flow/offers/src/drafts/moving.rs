@@ -34,7 +34,7 @@ impl Offers {
         let intent = self.begin_move(source, owner).await?;
         self.finish_move(source, owner).await?;
         match self.find_draft(&intent.new_id).await? {
-            super::Found::Draft(draft) => Ok(draft),
+            super::Found::Draft(draft) => Ok(*draft),
             super::Found::Published(_) => Err(no_draft(source)),
         }
     }

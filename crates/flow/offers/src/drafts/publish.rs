@@ -21,7 +21,7 @@ impl Offers {
     ) -> Result<Offer> {
         let draft = match found {
             Found::Published(offer_id) => return self.get(require_id(offer_id)?).await,
-            Found::Draft(draft) => draft,
+            Found::Draft(draft) => *draft,
         };
         if let Some(offer_id) = self.begin_key(seller, key).await? {
             return self.get(require_id(offer_id)?).await;

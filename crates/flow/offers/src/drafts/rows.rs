@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use kit::Timestamp;
 use model::Content;
-use store::{Read as _, Tx};
+use store::{Range, Read as _, Tx};
 use wire::offers::{DraftMoved, DraftPublished, DraftRow};
 
 use super::{Draft, Owner, fresh_id};
 use crate::Result;
 use crate::forget::{self, Forgotten};
-use crate::tables::{CURRENT_DRAFT, DRAFT, DRAFT_MOVED, DRAFT_PUBLISHED};
+use crate::tables::{CURRENT_DRAFT, DRAFT, DRAFT_INTENTS, DRAFT_MOVED, DRAFT_PUBLISHED, IDEMPOTENCY};
 
 /// An anonymous draft dies so long after its last change, and traces of drafts are kept as long.
 pub(super) const KEPT: Duration = Duration::from_secs(30 * 86_400);
@@ -74,4 +74,26 @@ pub(super) fn note_published(tx: &mut Tx, id: &str, offer_id: i64, now: Timestam
     let forget_at = now.plus(KEPT).0;
     tx.put(&DRAFT_PUBLISHED, (id,), &DraftPublished { offer_id, forget_at })?;
     forget::at(tx, forget_at, &Forgotten::Published(id))
+}
+
+/// More keys of a day than this are left to be forgotten by themselves.
+const MOST_FORGOTTEN: usize = 10_000;
+
+/// Takes away what a seller has here: his draft, what is on its way to him, and the keys of his calls.
+pub(crate) async fn forget_owner(tx: &mut Tx, seller: &str) -> Result<()> {
+    let owner = Owner::Seller(seller.to_owned());
+    if let Some(draft) = current(tx, &owner).await? {
+        erase(tx, &draft.id, &draft.row).await?;
+    }
+    let intents = tx.scan(&DRAFT_INTENTS, Range::prefix((seller,), MOST_FORGOTTEN)?).await?;
+    for ((_, source), intent) in intents {
+        tx.delete(&DRAFT, (intent.new_id.as_str(),))?;
+        tx.delete(&DRAFT_INTENTS, (seller, source.as_str()))?;
+    }
+    let keys = tx.scan(&IDEMPOTENCY, Range::prefix((seller,), MOST_FORGOTTEN)?).await?;
+    for ((_, key), row) in keys {
+        forget::cancel(tx, row.forget_at, &Forgotten::Key(seller, &key))?;
+        tx.delete(&IDEMPOTENCY, (seller, key.as_str()))?;
+    }
+    Ok(())
 }

@@ -167,7 +167,8 @@ async fn live(snapshot: &Snapshot, seller: &str, namespace: &str) -> Result<i64>
         let page = snapshot.scan(&FEED_ORDINALS, range).await?;
         let Some(((_, _, ordinal), _)) = page.last() else { return Ok(live) };
         last = Some(*ordinal);
-        let keys = page.iter().map(|(_, external_id)| (seller, namespace, external_id.as_str()));
+        let keys: Vec<_> =
+            page.iter().map(|(_, external_id)| (seller, namespace, external_id.as_str())).collect();
         let rows = snapshot.get_many(&FEED, keys).await?;
         live += rows.iter().flatten().filter(|row| row.offer_id != 0).count() as i64;
     }

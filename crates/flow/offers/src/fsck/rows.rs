@@ -67,20 +67,21 @@ enum Lack {
 
 /// The rows that are not there, as (offer, its seller and creation, what).
 async fn lacking(read: &impl Read, offers: &[Offer]) -> Result<Vec<(i64, Lack)>> {
-    let places = || {
-        offers.iter().flat_map(|offer| {
-            Preset::EVERY.into_iter().filter(|preset| preset.holds(offer)).map(move |preset| (offer, preset))
-        })
-    };
-    let keys =
-        places().map(|(offer, preset)| (offer.seller_id.as_str(), preset.id(), offer.created_at, offer.id));
+    let places: Vec<(Place, Preset)> = offers
+        .iter()
+        .flat_map(|offer| Preset::EVERY.map(|preset| (offer, preset)))
+        .filter(|(offer, preset)| preset.holds(offer))
+        .map(|(offer, preset)| ((offer.seller_id.clone(), preset.id(), offer.created_at, offer.id), preset))
+        .collect();
+    let keys: Vec<Place> = places.iter().map(|(place, _)| place.clone()).collect();
     let listed = read.get_many(&PRESETS, keys).await?;
-    let absent = places().zip(listed).filter(|(_, row)| row.is_none());
-    let mut lacks: Vec<_> = absent.map(|((offer, preset), _)| (offer.id, Lack::Place(preset))).collect();
-    let timed: Vec<_> = offers.iter().filter(|offer| offer.due_at != 0).collect();
-    let due = read.get_many(&DUE, timed.iter().map(|offer| (offer.due_at, offer.id))).await?;
-    let absent = timed.iter().zip(due).filter(|(_, row)| row.is_none());
-    lacks.extend(absent.map(|(offer, _)| (offer.id, Lack::Due)));
+    let absent = places.into_iter().zip(listed).filter(|(_, row)| row.is_none());
+    let mut lacks: Vec<_> = absent.map(|((place, preset), _)| (place.3, Lack::Place(preset))).collect();
+    let timed: Vec<(i64, i64)> =
+        offers.iter().filter(|offer| offer.due_at != 0).map(|offer| (offer.due_at, offer.id)).collect();
+    let due = read.get_many(&DUE, timed.clone()).await?;
+    let absent = timed.into_iter().zip(due).filter(|(_, row)| row.is_none());
+    lacks.extend(absent.map(|((_, id), _)| (id, Lack::Due)));
     Ok(lacks)
 }
 
@@ -113,7 +114,7 @@ async fn repair_missing(
         }
         finish(tx, mode, found).await
     };
-    report.add(run(offers, shard, repair).await?);
+    report.add(outcome(offers.store.transact(shard, repair).await)?);
     Ok(())
 }
 
@@ -153,7 +154,7 @@ async fn surplus_places(
                 }
                 finish(tx, mode, found).await
             };
-            report.add(run(offers, shard, repair).await?);
+            report.add(outcome(offers.store.transact(shard, repair).await)?);
         }
     }
 }
@@ -162,8 +163,7 @@ type Place = (String, u32, i64, i64);
 
 /// The places that are still there and whose offer is not in that list.
 async fn misplaced(read: &impl Read, places: &[Place]) -> Result<Vec<Place>> {
-    let keys = places.iter().map(|(seller, preset, created, id)| (seller.as_str(), *preset, *created, *id));
-    let rows = read.get_many(&PRESETS, keys).await?;
+    let rows = read.get_many(&PRESETS, places.to_vec()).await?;
     let ids: Vec<_> = places.iter().map(|place| place.3).collect();
     let found = find_many(read, &ids).await?;
     let belongs = |(seller, preset, created, _): &Place, offer: &Option<Offer>| {
@@ -213,7 +213,7 @@ async fn surplus_due(
             }
             finish(tx, mode, found).await
         };
-        report.add(run(offers, shard, repair).await?);
+        report.add(outcome(offers.store.transact(shard, repair).await)?);
     }
 }
 
@@ -223,7 +223,7 @@ async fn not_due(
     rows: &[(i64, i64)],
     only: Option<&str>,
 ) -> Result<Vec<((i64, i64), String)>> {
-    let there = read.get_many(&DUE, rows.iter().copied()).await?;
+    let there = read.get_many(&DUE, rows.to_vec()).await?;
     let ids: Vec<_> = rows.iter().map(|(_, id)| *id).collect();
     let found = find_many(read, &ids).await?;
     let wrong = rows.iter().zip(there).zip(found).filter_map(|((key, row), offer)| {
@@ -260,12 +260,8 @@ async fn finish(tx: &mut Tx, mode: Mode, found: Report) -> Result<Report, Outcom
     Ok(found)
 }
 
-async fn run(
-    offers: &Offers,
-    shard: Shard,
-    repair: impl AsyncFnOnce(&mut Tx) -> Result<Report, Outcome>,
-) -> Result<Report> {
-    match offers.store.transact(shard, repair).await {
+fn outcome(ended: Result<Report, Outcome>) -> Result<Report> {
+    match ended {
         Ok(found) | Err(Outcome::Looked(found)) => Ok(found),
         Err(Outcome::Failed(error)) => Err(error),
     }

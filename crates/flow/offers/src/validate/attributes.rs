@@ -64,7 +64,8 @@ fn option<'a>(values: &'a [EnumValue], text: &str) -> Option<&'a EnumValue> {
 }
 
 fn factor(units: &[Unit], unit: &str) -> Option<f64> {
-    let spelled = |known: &&Unit| known.spellings.iter().any(|spelling| spelling.eq_ignore_ascii_case(unit));
+    let unit = unit.to_lowercase();
+    let spelled = |known: &&Unit| known.spellings.iter().any(|spelling| spelling.to_lowercase() == unit);
     units.iter().find(spelled).map(|known| known.factor)
 }
 

@@ -77,20 +77,34 @@ impl Kept {
         self.offers.create(seller, content(title), &me()).await.unwrap()
     }
 
-    /// Every list, length, counter and due row of the seller is what its offers say, counted anew.
+    /// Every list, length, counter and due row of the seller, who is alone in his shard, is what its offers say.
     pub(crate) async fn assert_agrees(&self, seller: &str) {
+        self.assert_lists(seller).await;
         let snapshot = self.offers.store.snapshot(Shard::of(seller)).await.unwrap();
-        let all = Range::all(usize::MAX);
-        let parts = snapshot.scan(&OFFER, all.clone()).await.unwrap();
-        let found: Vec<Offer> = parts
-            .into_iter()
-            .filter(|((_, kind), _)| kind == CONTENT)
-            .filter_map(|(_, part)| match part.kind {
-                Some(wire::offers::offer_part::Kind::Content(offer)) => Some(offer),
-                _ => None,
-            })
-            .filter(|offer| offer.seller_id == seller)
-            .collect();
+        let due = snapshot.scan(&DUE, Range::all(usize::MAX)).await.unwrap();
+        let due: Vec<_> = due.into_iter().map(|(key, ())| key).collect();
+        let found = self.all(seller).await;
+        let mut expected: Vec<_> =
+            found.iter().filter(|offer| offer.due_at != 0).map(|offer| (offer.due_at, offer.id)).collect();
+        expected.sort_unstable();
+        assert_eq!(due, expected, "the due rows");
+    }
+
+    async fn all(&self, seller: &str) -> Vec<Offer> {
+        let snapshot = self.offers.store.snapshot(Shard::of(seller)).await.unwrap();
+        let parts = snapshot.scan(&OFFER, Range::all(usize::MAX)).await.unwrap();
+        let contents = parts.into_iter().filter(|((_, kind), _)| kind == CONTENT);
+        let offers = contents.filter_map(|(_, part)| match part.kind {
+            Some(wire::offers::offer_part::Kind::Content(offer)) => Some(offer),
+            _ => None,
+        });
+        offers.filter(|offer| offer.seller_id == seller).collect()
+    }
+
+    /// Every list, length and counter, counted anew.
+    pub(crate) async fn assert_lists(&self, seller: &str) {
+        let snapshot = self.offers.store.snapshot(Shard::of(seller)).await.unwrap();
+        let found = self.all(seller).await;
         for preset in Preset::EVERY {
             let mut expected: Vec<_> = found
                 .iter()
@@ -116,10 +130,5 @@ impl Kept {
             let expected = found.iter().filter(|offer| preset.holds(offer)).count() as i64;
             assert_eq!(counters.get(name).copied().unwrap_or(0), expected, "the counter {name}");
         }
-        let mut expected: Vec<_> =
-            found.iter().filter(|offer| offer.due_at != 0).map(|offer| (offer.due_at, offer.id)).collect();
-        expected.sort_unstable();
-        let due: Vec<_> = snapshot.scan(&DUE, all).await.unwrap().into_iter().map(|(key, ())| key).collect();
-        assert_eq!(due, expected, "the due rows");
     }
 }

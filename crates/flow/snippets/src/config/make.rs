@@ -9,6 +9,7 @@ use super::options::Settings;
 use super::outline::Place;
 use super::section::{TopicInput, Work};
 use super::tree::{Node, join};
+use crate::Format;
 use crate::address::is_language;
 use crate::convertors::{Convertor, Identity};
 use crate::error::ConfigError;
@@ -74,6 +75,31 @@ impl Maker<'_> {
         if service.len() > 64 || service.contains('\0') {
             return Err(refuse("Service", format!("{service:?} is not a name of a service")));
         }
+        let convertor = self.fitting_convertor(name, settings, place, &inputs, output, &languages)?;
+        let minutes = settings.number("TtlMinutes");
+        Ok(Work {
+            service,
+            output,
+            inputs,
+            languages,
+            ttl: (minutes > 0).then(|| Duration::from_secs(u64::from(minutes) * 60)),
+            validators: self.validators(name, settings, place)?,
+            output_schema: self.schema(name, "OutputJsonSchema", settings, place)?,
+            convertor,
+        })
+    }
+
+    /// The snippet's convertor, which must make its output of all its inputs, in all its languages.
+    fn fitting_convertor(
+        &self,
+        name: &str,
+        settings: &Settings,
+        place: Place,
+        inputs: &[Format],
+        output: Format,
+        languages: &[String],
+    ) -> Result<Arc<dyn Convertor>, ConfigError> {
+        let refuse = |option: &str, message: String| ConfigError::at(settings.place(option, place), message);
         let convertor = self.convertor(name, settings, place)?;
         let wants_one = inputs != [output] || !languages.is_empty();
         if wants_one && settings.text("SpecialConvertor").is_none() {
@@ -82,7 +108,7 @@ impl Maker<'_> {
                 option,
                 format!(
                     "snippet {name} needs a SpecialConvertor: it takes {} and gives {output}{}",
-                    names(&inputs),
+                    names(inputs),
                     if languages.is_empty() {
                         String::new()
                     } else {
@@ -92,7 +118,7 @@ impl Maker<'_> {
             ));
         }
         let special = settings.text("SpecialConvertor").unwrap_or_default();
-        for input in &inputs {
+        for input in inputs {
             if !convertor.supports(*input, output) {
                 return Err(refuse(
                     "SpecialConvertor",
@@ -106,17 +132,7 @@ impl Maker<'_> {
                 format!("convertor {special:?} of {name} does not support the language {language}"),
             ));
         }
-        let minutes = settings.number("TtlMinutes");
-        Ok(Work {
-            service,
-            output,
-            inputs,
-            languages,
-            ttl: (minutes > 0).then(|| Duration::from_secs(u64::from(minutes) * 60)),
-            validators: self.validators(name, settings, place)?,
-            output_schema: self.schema(name, "OutputJsonSchema", settings, place)?,
-            convertor,
-        })
+        Ok(convertor)
     }
 
     fn validators(
@@ -221,6 +237,6 @@ fn find<'n, 'a>(node: &'n Node<'a>, path: &str) -> Option<&'n Node<'a>> {
     path.split('/').try_fold(node, |node, segment| node.children.get(segment))
 }
 
-fn names(formats: &[crate::Format]) -> String {
+fn names(formats: &[Format]) -> String {
     formats.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ")
 }

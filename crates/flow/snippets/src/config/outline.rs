@@ -11,7 +11,7 @@ impl Place {
     /// The place of a byte.
     pub(super) fn of(text: &str, offset: usize) -> Self {
         let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = before.split(|byte| *byte == b'\n').count();
         let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         Self { line, column: String::from_utf8_lossy(&before[begin..]).chars().count() + 1 }
     }
@@ -95,9 +95,8 @@ fn value<'a>(tokens: &[Token<'a>], at: &mut usize, found: &mut impl FnMut(Vec<Fi
         }
         _ => {
             // A sign stands before its number, and strings side by side are one.
-            while token == "-" && tokens.get(*at).is_some_and(|next| !is_mark(next.1)) {
+            if token == "-" && tokens.get(*at).is_some_and(|next| !is_mark(next.1)) {
                 *at += 1;
-                break;
             }
             while is_string(token) && tokens.get(*at).is_some_and(|next| is_string(next.1)) {
                 *at += 1;

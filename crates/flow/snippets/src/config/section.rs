@@ -47,3 +47,10 @@ pub(crate) struct TopicInput {
     pub(crate) version: Option<Arc<dyn Extractor>>,
     pub(crate) retries: u32,
 }
+
+impl Section {
+    /// The formats that a snippet accepts.
+    pub fn inputs(&self) -> &[Format] {
+        self.work.as_ref().map_or(&[], |work| &work.inputs)
+    }
+}

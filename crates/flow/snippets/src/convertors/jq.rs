@@ -146,12 +146,17 @@ impl Program {
         let outputs = self.filter.id.run((context, input.clone())).map(unwrap_valr);
         outputs
             .map(|output| {
-                let value = output.map_err(|error| Invalid::new(error.to_string()))?;
+                let value = output.map_err(|error| Invalid::new(words(&error.to_string())))?;
                 // Numbers that are none and bytes that are no text are not JSON.
                 parse_json(value.to_string().as_bytes())
             })
             .collect()
     }
+}
+
+/// What `error("…")` says, without the quotes around it.
+fn words(shown: &str) -> String {
+    serde_json::from_str(shown).unwrap_or_else(|_| shown.to_owned())
 }
 
 fn load_error(code: &str, error: &load::Error<&str>) -> String {
@@ -176,7 +181,7 @@ fn load_error(code: &str, error: &load::Error<&str>) -> String {
 fn line(code: &str, part: &str) -> String {
     let offset = (part.as_ptr() as usize).wrapping_sub(code.as_ptr() as usize);
     match code.as_bytes().get(..offset) {
-        Some(before) => format!("line {}", before.iter().filter(|byte| **byte == b'\n').count() + 1),
+        Some(before) => format!("line {}", before.split(|byte| *byte == b'\n').count()),
         None => "in the library".to_owned(),
     }
 }

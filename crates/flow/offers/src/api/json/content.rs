@@ -8,13 +8,16 @@ use model::{
     Value, money,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Map;
+use web::{FieldError, Problem};
 use wire::model::value::Kind;
 
 use super::Reader;
+use crate::api::body::typed;
 use crate::error::words;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct ContentJson {
     pub category: Option<CategoryJson>,
     pub title: Option<String>,
@@ -146,6 +149,26 @@ pub struct DimensionsJson {
 }
 
 impl ContentJson {
+    /// Reads what was written. Unknown fields are refused here and not by the derive, since the description of the API
+    /// lays these fields out among others, and there a closed object would refuse its neighbours.
+    pub fn parse(fields: Map<String, serde_json::Value>) -> web::Result<Self> {
+        let known = serde_json::to_value(Self::default()).unwrap_or_default();
+        let unknown: Vec<_> = fields
+            .keys()
+            .filter(|field| known.get(field.as_str()).is_none())
+            .map(|field| FieldError {
+                field: field.clone(),
+                code: "unknown_field".to_owned(),
+                message: format!("there is no field {field:?} that can be written"),
+            })
+            .collect();
+        if unknown.is_empty() {
+            typed(serde_json::Value::Object(fields))
+        } else {
+            Err(Problem::fields(unknown))
+        }
+    }
+
     /// The content as it is read, with the states of its photos.
     pub fn read(content: &Content, photos: &[Photo], reader: Reader<'_>) -> Self {
         let category = (!content.category_id.is_empty()).then(|| CategoryJson {

@@ -2,7 +2,6 @@ use model::Content;
 use serde_json::{Map, Value};
 
 use super::{ContentJson, Reader};
-use crate::api::body::typed;
 use crate::{Error, Result, validate};
 
 /// A JSON merge patch (RFC 7396): nulls take away, objects merge, all else replaces.
@@ -28,7 +27,8 @@ pub fn merge(target: &mut Value, patch: &Value) {
 pub fn patched(before: &Content, patch: &Map<String, Value>, reader: Reader<'_>) -> Result<Content> {
     let mut whole = serde_json::to_value(ContentJson::read(before, &[], reader)).unwrap_or_default();
     merge(&mut whole, &Value::Object(patch.clone()));
-    let written: ContentJson = typed(whole).map_err(|problem| Error::Refused(Box::new(problem)))?;
+    let Value::Object(whole) = whole else { return Ok(before.clone()) };
+    let written = ContentJson::parse(whole).map_err(|problem| Error::Refused(Box::new(problem)))?;
     let mut after = written.write().map_err(Error::Invalid)?;
     let named = |field: &str| patch.contains_key(field);
     macro_rules! keep {

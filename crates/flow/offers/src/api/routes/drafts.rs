@@ -12,7 +12,6 @@ use web::{Problem, Result};
 
 use super::{
     Body, Call, IdempotencyKey, OfferJson, Reading, Writing, etag, idempotency_key, if_match, require_seller,
-    typed,
 };
 use crate::api::json::{ContentJson, DraftJson};
 use crate::changes::printed;
@@ -63,7 +62,7 @@ async fn create(
         return Err(Problem::field("anonymous", "not_with_owner", "a draft has one owner"));
     }
     let owner = holder.seller.or(holder.anonymous).unwrap_or_else(Owner::stranger);
-    let content: ContentJson = typed(Value::Object(body))?;
+    let content = ContentJson::parse(body)?;
     let content = content.write().map_err(|issues| call.problem(Error::Invalid(issues)))?;
     let draft = offers.create_draft(&owner, content).await.map_err(|error| call.problem(error))?;
     let location = [(header::LOCATION, format!("/v1/drafts/{}", draft.id))];
@@ -155,10 +154,11 @@ async fn replace(
     call: Call,
     Path(id): Path<String>,
     headers: HeaderMap,
-    Body(content): Body<ContentJson>,
+    Body(fields): Body<Map<String, Value>>,
 ) -> Result<Response> {
     finish_moves(&offers, &call, &id).await?;
     let draft = visible(&offers, &call, &id).await?;
+    let content = ContentJson::parse(fields)?;
     let content = content.write().map_err(|issues| call.problem(Error::Invalid(issues)))?;
     let expected = if_match(&headers)?.unwrap_or(Expected::Any);
     let draft = offers.replace_draft(&draft, content, expected).await;
@@ -253,7 +253,7 @@ async fn visible(offers: &Offers, call: &Call, id: &str) -> Result<Draft> {
     match offers.find_draft(id).await.map_err(|error| call.problem(error))? {
         Found::Draft(draft) => {
             require_visible(call, &draft)?;
-            Ok(draft)
+            Ok(*draft)
         }
         Found::Published(_) => Err(call.problem(no_draft(id))),
     }

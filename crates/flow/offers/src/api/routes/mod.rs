@@ -6,7 +6,7 @@ mod sellers;
 
 use utoipa_axum::router::OpenApiRouter;
 
-use super::body::{Body, typed};
+use super::body::Body;
 use super::call::{Call, etag, idempotency_key, if_match, require_seller};
 use super::docs::{IdempotencyKey, Reading, Writing};
 use super::json::{OfferJson, Reader};
@@ -20,6 +20,8 @@ pub fn routes() -> OpenApiRouter<Offers> {
         .merge(judged::routes())
         .merge(sellers::routes())
         .merge(drafts::routes())
+        .merge(super::seller::routes())
+        .merge(super::fsck::routes())
 }
 
 impl Call {

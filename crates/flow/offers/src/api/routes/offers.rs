@@ -11,9 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use web::{Code, FieldError, Problem, Result};
 
-use super::{
-    Body, Call, IdempotencyKey, Reading, Writing, etag, idempotency_key, if_match, require_seller, typed,
-};
+use super::{Body, Call, IdempotencyKey, Reading, Writing, etag, idempotency_key, if_match, require_seller};
 use crate::api::json::{ContentJson, OfferJson, patched};
 use crate::changes::printed;
 use crate::write::by_api;
@@ -52,7 +50,7 @@ async fn create(
     let key = idempotency_key(&headers, "create", &asked).map_err(|error| call.problem(error))?;
     let seller = seller_of(&mut body)?;
     require_seller(&call.access, "seller_id", &seller)?;
-    let content: ContentJson = typed(Value::Object(body))?;
+    let content = ContentJson::parse(body)?;
     let content = content.write().map_err(|issues| call.problem(Error::Invalid(issues)))?;
     let content = validate::settle(&offers.catalog, content);
     validate::require(&offers.catalog, &content).map_err(|error| call.problem(error))?;

@@ -79,7 +79,7 @@ async fn changed(tokens: Option<&mut tokio::sync::watch::Receiver<u64>>) {
         None => false,
     };
     if !told {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -162,7 +162,7 @@ pub(super) async fn sweep(tx: &mut Tx, offers: &Offers, load: &Load, mut row: Sw
     let Missing { found, next } = missing(tx, load, &row, STEP).await?;
     let rows = rows_of(tx, load, &found).await?;
     let mut changes = Changes::new(&offers.settings, offers.clock.now());
-    let (mut bytes, mut gone, mut stopped_at) = (0, 0, None);
+    let (mut bytes, mut gone, mut live, mut stopped_at) = (0, 0, 0, None);
     for (found, rows) in found.chunks(READ).zip(rows.chunks(READ)) {
         if bytes > STEP_BYTES {
             stopped_at = Some(found[0].0);
@@ -178,9 +178,9 @@ pub(super) async fn sweep(tx: &mut Tx, offers: &Offers, load: &Load, mut row: Sw
             let gone = Gone { ordinal: *ordinal, external_id, row: feed_row.as_ref(), offer };
             take_away(tx, load, &row, &mut changes, gone)?;
         }
-        let live: i64 = rows.iter().flatten().filter(|row| row.offer_id != 0).count() as i64;
-        lower_live(tx, load, live).await?;
+        live += rows.iter().flatten().filter(|row| row.offer_id != 0).count() as i64;
     }
+    lower_live(tx, load, live).await?;
     changes.finish(tx).await?;
     tell(tx, load, &mut row, gone).await?;
     match stopped_at.or(next) {

@@ -1,0 +1,302 @@
+//! How fast snippets are: over HTTP against a constant handler and against Redis, in lookups, from a topic, and
+//! while a million of them expire.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use clap::{Parser, Subcommand};
+use e2e::bench::{self, Figure, Rate, by_turns, rate};
+use e2e::http_pool::Pool;
+use e2e::load::content;
+use e2e::redis::{self, Redis};
+use e2e::sweep_bench;
+use serde_json::{Value, json};
+
+const CONNECTIONS: usize = 64;
+const KEYS: u64 = 20_000;
+const NAMES: [&str; 5] = ["card", "short", "price", "photos", "note"];
+const LOOKUP_KEYS: u64 = 100;
+
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Role>,
+    /// Seconds of each measurement.
+    #[arg(long, default_value_t = 5)]
+    seconds: u64,
+    /// Messages of the topic.
+    #[arg(long, default_value_t = 100_000)]
+    messages: u64,
+    /// Snippets that expire; 0 leaves it out.
+    #[arg(long, default_value_t = 1_000_000)]
+    expiring: u64,
+}
+
+#[derive(Subcommand)]
+enum Role {
+    /// The HTTP front of Redis.
+    RedisFront { port: u16 },
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    if let Some(Role::RedisFront { port }) = arguments.command {
+        return redis::front(port).await;
+    }
+    let time = Duration::from_secs(arguments.seconds);
+    let folder = tempfile::tempdir()?;
+    let server = Server::start(folder.path())?;
+    let mut figures = over_http(&server, folder.path(), time).await?;
+    figures.push(from_topic(&server, arguments.messages).await?);
+    drop(server);
+    if arguments.expiring > 0 {
+        figures.extend(sweep_bench::run(arguments.expiring, time).await?);
+    }
+    bench::print("snippets, 64 connections, load and servers on the same cores", &figures);
+    bench::save("snippets", &figures)
+}
+
+async fn over_http(server: &Server, folder: &Path, time: Duration) -> anyhow::Result<Vec<Figure>> {
+    let pool = Arc::new(Pool::new(server.snippets));
+    let front_folder = tempfile::tempdir_in(folder)?;
+    let redis = Redis::start(front_folder.path())?;
+    let front = Front::start(redis.port)?;
+    let redis_pool = Arc::new(Pool::new(front.host));
+    preload(&pool, "org").await?;
+    let put = async || {
+        let pool = pool.clone();
+        rate(CONNECTIONS, time, move |n| {
+            call(pool.clone(), "PUT", format!("/card/{}", n % KEYS), document(n))
+        })
+        .await
+    };
+    let redis_put = async || {
+        let pool = redis_pool.clone();
+        rate(CONNECTIONS, time, move |n| {
+            call(pool.clone(), "PUT", format!("/card/{}", n % KEYS), document(n))
+        })
+        .await
+    };
+    let (ours, theirs) = by_turns(put, redis_put).await?;
+    let mut figures = vec![
+        Figure::new("PUT, validated, durable; Redis front", "rps", ours.per_second, "≥ 1")
+            .beside(theirs.per_second)
+            .with_times(&ours),
+    ];
+    let read = async |pool: &Arc<Pool>, path: &'static str| {
+        let pool = pool.clone();
+        rate(CONNECTIONS, time, move |n| {
+            let path =
+                if path.ends_with('/') { format!("{path}{}", (n * 7_919) % KEYS) } else { path.to_owned() };
+            call(pool.clone(), "GET", path, Vec::new())
+        })
+        .await
+    };
+    let (ours, constant) =
+        by_turns(async || read(&pool, "/card/").await, async || read(&pool, "/healthz").await).await?;
+    figures.push(
+        Figure::new("GET; constant handler, same frame", "rps", ours.per_second, "≥ 0.5, aim 0.7")
+            .beside(constant.per_second)
+            .with_times(&ours),
+    );
+    let redis_get = read(&redis_pool, "/card/").await?;
+    figures.push(Figure::new("GET; Redis front", "rps", ours.per_second, "-").beside(redis_get.per_second));
+    let looked = lookups(&pool, time).await?;
+    let documents = looked.per_second * (LOOKUP_KEYS * NAMES.len() as u64) as f64;
+    figures.push(
+        Figure::new("documents by lookups of 100 × 5; GETs", "docs/s", documents, "≥ 20")
+            .beside(ours.per_second)
+            .with_times(&looked),
+    );
+    Ok(figures)
+}
+
+async fn call(pool: Arc<Pool>, method: &'static str, path: String, body: Vec<u8>) -> anyhow::Result<()> {
+    pool.good(method, &path, &body).await.map(drop)
+}
+
+async fn lookups(pool: &Arc<Pool>, time: Duration) -> anyhow::Result<Rate> {
+    let pool = pool.clone();
+    rate(8, time, move |n| {
+        let pool = pool.clone();
+        async move {
+            let keys: Vec<_> =
+                (0..LOOKUP_KEYS).map(|key| ((n * 131 + key * 37) % KEYS).to_string()).collect();
+            let names =
+                NAMES.map(|name| if name == "card" { name.to_owned() } else { format!("org/{name}") });
+            let question = json!({ "names": names, "keys": keys }).to_string();
+            let answer = pool.good("POST", "/-/lookup", question.as_bytes()).await?;
+            ensure!(answer.len() > 500 * 100, "a lookup found too little: {} bytes", answer.len());
+            Ok(())
+        }
+    })
+    .await
+}
+
+/// Writes every key under the group, and under `card`.
+async fn preload(pool: &Arc<Pool>, group: &'static str) -> anyhow::Result<()> {
+    let keys: Vec<u64> = (0..KEYS).collect();
+    let writers = keys.chunks(KEYS as usize / CONNECTIONS + 1).map(|keys| {
+        let (pool, keys) = (pool.clone(), keys.to_vec());
+        tokio::spawn(async move {
+            for key in keys {
+                pool.good("PUT", &format!("/{group}/{key}"), &document(key)).await?;
+                pool.good("PUT", &format!("/card/{key}"), &document(key)).await?;
+            }
+            Ok::<_, anyhow::Error>(())
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await??;
+    }
+    Ok(())
+}
+
+/// About half a kilobyte of JSON.
+fn document(seed: u64) -> Vec<u8> {
+    let text = String::from_utf8_lossy(&content(seed)[..400]).into_owned();
+    json!({ "id": seed, "title": "Лампа", "price": seed % 1_000, "text": text }).to_string().into_bytes()
+}
+
+/// Fills a topic that nobody reads yet, then lets the snippets read it.
+async fn from_topic(server: &Server, messages: u64) -> anyhow::Result<Figure> {
+    let admin = Pool::new(server.http);
+    admin.good("PUT", "/v1/topics/news", b"").await?;
+    for first in (0..messages).step_by(500) {
+        let records: Vec<Value> = (first..(first + 500).min(messages))
+            .map(|n| json!({"key": n.to_string(), "encoding": "json", "payload": serde_json::from_slice::<Value>(&document(n)).unwrap_or_default()}))
+            .collect();
+        admin
+            .good("POST", "/v1/topics/news/records", json!({ "records": records }).to_string().as_bytes())
+            .await?;
+    }
+    std::fs::write(&server.config, config(true))?;
+    let began = Instant::now();
+    ensure!(Command::new("kill").args(["-HUP", &server.child.id().to_string()]).status()?.success());
+    loop {
+        let groups: Value = serde_json::from_slice(&admin.good("GET", "/v1/topics/news/groups", b"").await?)?;
+        let lag = groups["items"]
+            .as_array()
+            .and_then(|groups| groups.first())
+            .and_then(|group| group["lag"].as_u64());
+        if lag == Some(0) {
+            break;
+        }
+        ensure!(began.elapsed() < Duration::from_secs(300), "the topic is not read: {groups}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    let pool = Pool::new(server.snippets);
+    for n in [0, messages / 2, messages - 1] {
+        pool.good("GET", &format!("/news/{n}"), b"").await?;
+    }
+    Ok(Figure::new("topic, validated, 1,024 shards", "msg/s", messages as f64 / seconds, "50,000"))
+}
+
+fn config(with_topic: bool) -> String {
+    let names: Vec<_> = NAMES[1..].iter().map(|name| format!("\"{name}\"")).collect();
+    let children: Vec<_> = NAMES[1..].iter().map(|name| format!("Section {{ Name: \"{name}\" }}")).collect();
+    let topic = if with_topic { "InputTopic: \"news\" InputForLB: JSON KeyExtractor: \"key\"" } else { "" };
+    format!(
+        "Body {{ Output: JSON InputSameAsOutput: true InputJsonSchema: \"card.json\"
+           Section {{ Name: \"card\" }} Section {{ Name: \"news\" Body {{ {topic} }} }}
+           Section {{ Name: \"org\" Body {{ Recursive: [{}] {} }} }} }}",
+        names.join(", "),
+        children.join(" ")
+    )
+}
+
+const SCHEMA: &str = r#"{"type": "object", "required": ["id", "title", "price"], "additionalProperties": false,
+  "properties": {"id": {"type": "integer"}, "title": {"type": "string", "maxLength": 100}, "price": {"type": "number", "minimum": 0},
+  "text": {"type": "string"}}}"#;
+
+/// The real program, built beside this one.
+struct Server {
+    child: Child,
+    config: PathBuf,
+    http: SocketAddr,
+    snippets: SocketAddr,
+}
+
+impl Server {
+    fn start(folder: &Path) -> anyhow::Result<Self> {
+        let config = folder.join("config.pb.txt");
+        std::fs::write(&config, self::config(false))?;
+        std::fs::write(folder.join("card.json"), SCHEMA)?;
+        let numbers = "card 1\nnews 2\norg/short 3\norg/price 4\norg/photos 5\norg/note 6\n";
+        std::fs::write(folder.join("key_prefixes.txt"), numbers)?;
+        let program = std::env::current_exe()?.with_file_name("dvor");
+        ensure!(program.exists(), "{} is not built: cargo build --release -p dvor", program.display());
+        let data = folder.join("data");
+        let child = Command::new(program)
+            .args(["serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--snippets", "127.0.0.1:0"])
+            .arg("--data")
+            .arg(&data)
+            .arg("--snippets-config")
+            .arg(&config)
+            .env("DVOR_LOG__LEVEL", "warn")
+            .env("DVOR_EMBEDDED__RESERVE_BYTES", "0")
+            .stdin(Stdio::null())
+            .spawn()?;
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut server = Self { child, config, http: nowhere, snippets: nowhere };
+        let began = Instant::now();
+        let running: Value = loop {
+            if let Some(running) =
+                std::fs::read(data.join("dvor.json")).ok().and_then(|text| serde_json::from_slice(&text).ok())
+            {
+                break running;
+            }
+            ensure!(
+                server.child.try_wait()?.is_none() && began.elapsed() < Duration::from_secs(30),
+                "dvor does not start"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        let address = |name: &str| -> anyhow::Result<SocketAddr> {
+            let text = running[name].as_str().with_context(|| format!("an address for {name}"))?;
+            Ok(text.parse()?)
+        };
+        (server.http, server.snippets) = (address("http")?, address("snippets")?);
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The HTTP front of Redis, in a process of its own as ours is.
+struct Front {
+    child: Child,
+    host: SocketAddr,
+}
+
+impl Front {
+    fn start(redis_port: u16) -> anyhow::Result<Self> {
+        use std::io::BufRead as _;
+        let mut command = Command::new(std::env::current_exe()?);
+        let mut child =
+            command.args(["redis-front", &redis_port.to_string()]).stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        std::io::BufReader::new(child.stdout.take().context("a stdout")?).read_line(&mut line)?;
+        let host = line.trim().strip_prefix("listening ").context("the front does not listen")?.parse()?;
+        Ok(Self { child, host })
+    }
+}
+
+impl Drop for Front {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

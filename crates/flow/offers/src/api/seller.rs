@@ -1,0 +1,135 @@
+//! All of a seller: out with it, and away with it.
+
+use std::convert::Infallible;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use kit::Timestamp;
+use serde::Serialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use web::{Access, Language, Problem, Result};
+use wire::offers::Erasure;
+use wire::offers::erasure::Phase;
+
+use crate::Offers;
+
+pub fn routes() -> OpenApiRouter<Offers> {
+    OpenApiRouter::new().routes(routes!(erase)).routes(routes!(erasure)).routes(routes!(export))
+}
+
+/// How far the erasure of a seller is.
+#[derive(Serialize, utoipa::ToSchema)]
+pub struct ErasureJson {
+    pub seller_id: String,
+    /// `offers`, `archive`, `rows` while it goes on, then `done`.
+    pub state: &'static str,
+    #[schema(value_type = String, format = DateTime)]
+    pub asked_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub done_at: Option<Timestamp>,
+    /// Taken out so far.
+    pub offers: i64,
+    /// Taken out of the archive so far.
+    pub archived: i64,
+}
+
+impl ErasureJson {
+    fn of(seller: &str, row: &Erasure) -> Self {
+        let state = match row.phase() {
+            Phase::Offers => "offers",
+            Phase::Archive => "archive",
+            Phase::Rows => "rows",
+            Phase::Done => "done",
+        };
+        Self {
+            seller_id: seller.to_owned(),
+            state,
+            asked_at: Timestamp(row.asked_at),
+            done_at: (row.done_at != 0).then_some(Timestamp(row.done_at)),
+            offers: row.offers,
+            archived: row.archived,
+        }
+    }
+}
+
+/// Erases everything of a seller: offers, history, feeds' rows, numbers, the archive.
+///
+/// It goes on in the background; asking again gives its state and begins nothing anew.
+#[utoipa::path(delete, path = "/v1/sellers/{seller}", tag = "sellers", responses(
+    (status = 202, description = "It has begun, or goes on", body = ErasureJson),
+    (status = 403, description = "The token does not allow this", body = web::ProblemBody, content_type = "application/problem+json"),
+    (status = 422, description = "The text names no seller", body = web::ProblemBody, content_type = "application/problem+json"),
+))]
+async fn erase(
+    State(offers): State<Offers>,
+    access: Access,
+    headers: HeaderMap,
+    Path(seller): Path<String>,
+) -> Result<(StatusCode, Json<ErasureJson>)> {
+    require(&access, &seller)?;
+    let row =
+        offers.erase(&seller, access.who()).await.map_err(|error| error.problem(Language::of(&headers)))?;
+    Ok((StatusCode::ACCEPTED, Json(ErasureJson::of(&seller, &row))))
+}
+
+/// The state of a seller's erasure.
+#[utoipa::path(get, path = "/v1/sellers/{seller}/erasure", tag = "sellers", responses(
+    (status = 200, body = ErasureJson),
+    (status = 403, description = "The token does not allow this", body = web::ProblemBody, content_type = "application/problem+json"),
+    (status = 404, description = "Nobody asked for it", body = web::ProblemBody, content_type = "application/problem+json"),
+    (status = 422, description = "The text names no seller", body = web::ProblemBody, content_type = "application/problem+json"),
+))]
+async fn erasure(
+    State(offers): State<Offers>,
+    access: Access,
+    headers: HeaderMap,
+    Path(seller): Path<String>,
+) -> Result<Json<ErasureJson>> {
+    require(&access, &seller)?;
+    let row = offers.erasure(&seller).await.map_err(|error| error.problem(Language::of(&headers)))?;
+    let row = row.ok_or_else(|| Problem::not_found(format!("nobody asked to erase the seller {seller}")))?;
+    Ok(Json(ErasureJson::of(&seller, &row)))
+}
+
+/// All offers of a seller, deleted and archived ones too, one JSON object per line.
+///
+/// A line `{"error": …}` at the end says that the rest could not be read.
+#[utoipa::path(get, path = "/v1/sellers/{seller}/export", tag = "sellers", responses(
+    (status = 200, description = "JSON Lines", body = String, content_type = "application/x-ndjson"),
+    (status = 403, description = "The token does not allow this", body = web::ProblemBody, content_type = "application/problem+json"),
+    (status = 422, description = "The text names no seller", body = web::ProblemBody, content_type = "application/problem+json"),
+))]
+async fn export(
+    State(offers): State<Offers>,
+    access: Access,
+    Path(seller): Path<String>,
+) -> Result<Response> {
+    require(&access, &seller)?;
+    let lines = offers.export(&seller).map(|offer| {
+        Ok::<_, Infallible>(match offer {
+            Ok(offer) => line(&offer),
+            Err(error) => line(&serde_json::json!({ "error": error.to_string() })),
+        })
+    });
+    let kind = [(header::CONTENT_TYPE, "application/x-ndjson")];
+    Ok((kind, Body::from_stream(lines)).into_response())
+}
+
+fn line(value: &impl Serialize) -> Bytes {
+    // Messages of plain fields become JSON without fail.
+    let mut line = serde_json::to_vec(value).unwrap_or_default();
+    line.push(b'\n');
+    line.into()
+}
+
+fn require(access: &Access, seller: &str) -> Result<()> {
+    model::names::check_seller(seller)
+        .map_err(|error| Problem::field("seller", "bad_seller", error.to_string()))?;
+    access.require_seller(seller)
+}

@@ -1,0 +1,15 @@
+//! Snippets as their callers see them: the configuration, HTTP, topics, and time.
+
+#![allow(unreachable_pub, reason = "nothing of a test is reached from outside")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod convert;
+mod groups;
+mod hostile;
+mod offers;
+mod options;
+mod prefixes;
+mod refusals;
+mod time;
+mod topics;
+mod world;
