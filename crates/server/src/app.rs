@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use catalog::Catalog;
 use cluster::Cluster;
+use feeds::Feeds;
 use files::Files;
 use kit::{Clock, Shutdown, Tasks};
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -33,6 +34,7 @@ pub struct Parts {
     pub topics: Topics,
     pub files: Files,
     pub offers: Offers,
+    pub feeds: Feeds,
     pub photos: Photos,
     /// `None` in a command, which takes no part in the work.
     pub cluster: Option<Cluster>,
@@ -87,8 +89,11 @@ impl App {
         let files = files::open(&config.files, store.clone(), file_options)?;
         let offers = Offers::new(store.clone(), clock.clone(), config.offers.clone(), Catalog::shipped())
             .with_files(files.clone());
+        let topics = topics?;
+        let feeds = open_feeds(&config, &store, &topics, &files, &offers);
         Ok(Self(Arc::new(Parts {
-            topics: topics?,
+            topics,
+            feeds,
             photos: open_photos(&config, &store, &files, cluster.clone(), &clock),
             files,
             offers,
@@ -148,6 +153,27 @@ fn open_photos(
     Photos::new(store.clone(), files.clone(), cluster, clock.clone(), fetcher, settings)
 }
 
+fn open_feeds(config: &Config, store: &Store, topics: &Topics, files: &Files, offers: &Offers) -> Feeds {
+    let settings = config.feeds.clone();
+    let fetcher = fetch::Fetcher::new(fetch::Options {
+        allowed: config.downloads.allowed.clone(),
+        proxy: config.downloads.proxy.clone(),
+        max_bytes: settings.max_file_bytes,
+        idle_timeout: settings.idle_timeout,
+        total_timeout: settings.total_timeout,
+        ..fetch::Options::default()
+    });
+    Feeds {
+        store: store.clone(),
+        topics: topics.clone(),
+        files: files.clone(),
+        clock: offers.clock.clone(),
+        settings: Arc::new(settings),
+        unify: Arc::new(feeds::LazyKnowledge::new((*offers.catalog).clone())),
+        fetcher,
+    }
+}
+
 fn topic_options(config: &Config, clock: &Clock) -> topics::Options {
     topics::Options {
         retention: config.topic.retention,
@@ -167,6 +193,7 @@ pub fn tables() -> Vec<TableSpec> {
         cluster::tables(),
         offers::tables(),
         photos::tables(),
+        feeds::tables(),
         snippets::tables(),
     ]
     .concat()

@@ -55,6 +55,8 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     ("quota_offers", "the seller may have at most {0} offers", "у продавца может быть не более {0} предложений"),
     // Feed files as a whole.
     ("feed_unreadable", "the file could not be read: {0}", "не удалось прочитать файл: {0}"),
+    ("feed_gone", "the file is no longer kept", "файл больше не хранится"),
+    ("feed_internal", "the program made a mistake while reading the file: {0}", "ошибка программы при чтении файла: {0}"),
     ("feed_empty", "the file is empty", "файл пуст"),
     ("feed_too_large", "the file has more than {0} bytes", "файл больше {0} байт"),
     ("archive_broken", "the archive is damaged: {0}", "архив повреждён: {0}"),

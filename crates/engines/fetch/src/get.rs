@@ -59,6 +59,10 @@ impl Fetcher {
         &self.options
     }
 
+    pub(crate) fn tls(&self) -> &Result<Arc<rustls::ClientConfig>> {
+        &self.tls
+    }
+
     /// Asks for the url and follows redirects; the body is still to be read from the answer.
     pub async fn get(&self, url: &str, conditional: &Conditional) -> Result<Answer> {
         let deadline = Instant::now() + self.options.total_timeout;

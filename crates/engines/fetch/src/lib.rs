@@ -35,6 +35,7 @@ mod download;
 mod error;
 mod get;
 mod options;
+mod post;
 mod proxy;
 mod resolve;
 mod target;

@@ -33,6 +33,16 @@ impl Fatal {
         Self { transient: true, ..Self::new("feed_unreadable", &[&error.to_string()]) }
     }
 
+    /// The stored file is not there any more.
+    pub(crate) fn file_gone() -> Self {
+        Self::new("feed_gone", &[])
+    }
+
+    /// The program made a mistake with this file.
+    pub(crate) fn bug(what: &str) -> Self {
+        Self::new("feed_internal", &[what])
+    }
+
     /// An error that came through a chain of readers: ours, or one of the unpacking between them.
     pub(crate) fn from_io(error: &io::Error) -> Self {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()) {

@@ -1,46 +1,117 @@
-//! Feeds: a seller's file becomes a stream of unified offers.
-//!
-//! The reading side is here. A file of any supported format comes in as bytes and goes out as records, one at a time:
+//! Feeds: a seller's file becomes loads, a load becomes batches for the offers, and their results become its history.
 //!
 //! ```text
-//! bytes → unpack (gzip, zip) → text (UTF-8) → formats (one file each) → RawRecord { FeedOffer, issues } → unify → Content
+//! upload, loader → file + task + queue → processor → topic feed.offers → offers → topic feed.results → history
+//!                                           │
+//!        bytes → unpack → text → formats (one file each) → RawRecord → unify → Content
 //! ```
 //!
-//! - The format is recognised from the content, never from the name ([`records`]).
-//! - Memory is constant: a [`window::Window`] holds the record that is being read and little more, whatever the size of
-//!   the file. Every length that a file can choose has a limit in [`Limits`].
-//! - **A bad record costs itself only.** Records are first cut out of the text by their outer marks, then read; what is
-//!   broken inside of one is an issue of that record with its line, and reading goes on at the next. What breaks the file
-//!   as a whole (a truncated end, a wrong root, a bomb) is [`Fatal`], and nothing after it is trusted.
-//! - Own XML is checked against `schema/feed.xsd`. The schema is compiled to tables at start, an unsupported construct is
-//!   refused there, and the tables are walked over quick-xml's events while the record is built, in one pass. `xmllint`
-//!   is the second opinion, in the tests only.
-//! - Nothing outside of the file is ever fetched: no DTD, no entity, no schema location. Entities that a file declares
-//!   are not expanded.
-//! - What real feeds do wrong and can be understood is read, and what was guessed or lost is a warning.
+//! - [`upload`] and [`loader`] bring files in, [`processor`] cuts them into batches, [`results`] counts what became of them,
+//!   [`cleanup`] forgets. Each begins with a table of its transactions and of what a crash between any two leaves.
+//! - A feed's loads are processed one at a time and in order, under a lock that is a fenced lease. Batches are cut by the
+//!   source's records alone, so every try of a load sends the same ones, and the offers know a repeat.
+//! - **Nothing half-done is called done.** The terminal message goes out with the transaction that says so, after every
+//!   batch was acknowledged; a load ends as `succeeded` only if the books balance ([`statistics`]); a broken file takes
+//!   nothing away.
+//! - The format is recognised from the content, never from the name ([`records`]). Memory is constant, and every length
+//!   that a file can choose has a limit in [`Limits`]. **A bad record costs itself only**; what breaks the file as a
+//!   whole is [`Fatal`], and nothing after it is trusted.
+//! - Own XML is checked against `schema/feed.xsd`, whose compiled tables are walked over quick-xml's events while the
+//!   record is built. Nothing outside of the file is ever fetched and no entity that a file declares is expanded. What
+//!   real feeds do wrong and can be understood is read, and what was guessed or lost is a warning.
 //!
-//! Reading is blocking and belongs on a blocking thread. Whether an id stands twice in a file is decided by those who
-//! read all of it ([`check`] here, the offers' own rows in a load).
+//! Everything of a feed lives in its seller's shard ([`tables`]); files are known by their hash and live elsewhere.
+//! Reading is blocking and belongs on a blocking thread. Not here: whether an id stands twice in a load, what changes,
+//! and what goes when a load no longer has it. The offers decide that.
 
+pub mod api;
 pub mod check;
+pub mod cleanup;
+pub mod config;
+pub mod decide;
+mod error;
+pub mod errors;
 mod fatal;
+pub mod feed;
+pub mod fingerprints;
+pub mod follow_up;
 pub mod formats;
+pub mod history;
 mod issue;
 mod limits;
+pub mod loader;
+mod metrics;
 mod offer;
+pub mod processor;
 pub mod report;
+pub mod results;
 mod seen;
+mod source;
+pub mod statistics;
+pub mod tables;
+pub mod tasks;
 mod text;
+pub mod timers;
 pub mod unify;
 mod unpack;
+pub mod upload;
+pub mod webhooks;
 mod window;
+mod work;
 pub mod xsd;
 
+use std::sync::Arc;
+
+use files::Files;
+use kit::Clock;
+use store::Store;
+use topics::Topics;
+
+pub use error::{Error, Result};
 pub use fatal::Fatal;
 pub use formats::{Format, RawRecord, Records, records};
 pub use limits::Limits;
 pub use offer::{FeedAttribute, FeedOffer};
+pub use source::{LazyKnowledge, Unified, Unify};
+pub use tables::tables;
+pub use tasks::FeedKey;
 pub use unify::{Knowledge, Settings, fingerprint, unify};
+
+/// Batches for the offers; key: the seller.
+pub const FEED_OFFERS_TOPIC: &str = "feed.offers";
+/// What became of them.
+pub const FEED_RESULTS_TOPIC: &str = "feed.results";
+/// A person's word on a held load.
+pub const FEED_DECISIONS_TOPIC: &str = "feed.decisions";
+
+/// Woken when a load may be processed.
+pub const QUEUE_CHANNEL: &str = "feeds.queue";
+/// Woken when a feed may be fetched.
+pub const FETCH_CHANNEL: &str = "feeds.fetch";
+/// Woken when a load's timer was set.
+pub const TIMER_CHANNEL: &str = "feeds.timers";
+/// Woken when a load may be forgotten.
+pub const OLD_CHANNEL: &str = "feeds.old";
+/// Woken when there is something to tell.
+pub const WEBHOOK_CHANNEL: &str = "feeds.webhooks";
+
+/// What all functions of feeds stand on. Clones share it.
+#[derive(Clone)]
+pub struct Feeds {
+    pub store: Store,
+    pub topics: Topics,
+    pub files: Files,
+    pub clock: Clock,
+    pub settings: Arc<config::Settings>,
+    pub unify: Arc<dyn Unify>,
+    pub fetcher: fetch::Fetcher,
+}
+
+impl Feeds {
+    pub(crate) fn catalog_version(&self) -> u32 {
+        self.unify.catalog_version()
+    }
+}
 
 /// The published schema of the own format, and an example of it.
 pub const SCHEMA: &str = include_str!("../schema/feed.xsd");

@@ -110,6 +110,35 @@ impl Backend {
         self.call(Method::DELETE, path, None).await
     }
 
+    /// Streams a file to the server. Without one nobody would process it.
+    pub async fn upload<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        pieces: impl futures::Stream<Item = std::io::Result<bytes::Bytes>> + Send + 'static,
+        bytes: u64,
+    ) -> Result<T> {
+        let Self::Server { client, base, token } = self else {
+            let detail = "no server is running to take the file: start one with `dvor serve`";
+            return Err(Failure::of(exit::UNAVAILABLE, detail));
+        };
+        let mut request = client
+            .post(format!("{base}{path}"))
+            .header(header::CONTENT_TYPE, "application/octet-stream")
+            .header(header::CONTENT_LENGTH, bytes)
+            .body(reqwest::Body::wrap_stream(pieces));
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        let response = request.send().await.map_err(|error| unreachable_server(base, &error))?;
+        let status = response.status();
+        let answer = response.bytes().await.map_err(|error| unreachable_server(base, &error))?;
+        if status.is_success() {
+            return serde_json::from_slice(&answer)
+                .context("the server's answer cannot be read: is it another version?");
+        }
+        Err(refusal(status, &answer))
+    }
+
     async fn call<T: DeserializeOwned>(
         &self,
         method: Method,

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::exit::{self, Failure};
 use super::{Common, print, print_json};
 
-/// Check feed files
+/// Check feed files, and load them
 #[derive(Subcommand)]
 pub enum FeedCommand {
     /// Read a feed file and report what a load of it would say; exit code 1 when there are errors
@@ -37,6 +37,7 @@ pub enum FeedCommand {
         #[arg(long, value_enum, default_value_t = Print::Text)]
         format: Print,
     },
+    Upload(super::feed_upload::Upload),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -59,8 +60,11 @@ struct JsonReport<'a> {
 }
 
 impl FeedCommand {
-    pub fn run(self, common: &Common) -> Result<()> {
-        let Self::Check { file, lang, xlsx, first, format } = self;
+    pub async fn run(self, common: &Common) -> Result<()> {
+        let (file, lang, xlsx, first, format) = match self {
+            Self::Upload(upload) => return upload.run(common).await,
+            Self::Check { file, lang, xlsx, first, format } => (file, lang, xlsx, first, format),
+        };
         let language = match lang {
             Lang::En => model::Language::English,
             Lang::Ru => model::Language::Russian,

@@ -10,6 +10,7 @@ mod config;
 mod demo;
 pub mod exit;
 mod feed;
+mod feed_upload;
 mod fsck;
 mod geo;
 mod serve;
@@ -136,7 +137,7 @@ impl Command {
             Self::Topic(topic) => topic.run(common).await,
             Self::Cluster(cluster) => cluster.run(common).await,
             Self::Fsck(fsck) => fsck.run(common).await,
-            Self::Feed(feed) => feed.run(common),
+            Self::Feed(feed) => feed.run(common).await,
             Self::Config(config) => config.run(common),
             Self::Token(token) => token.run(common).await,
             Self::Table(table) => table.run(common).await,

@@ -37,6 +37,7 @@ pub struct Config {
     pub downloads: Downloads,
     pub photos: photos::Settings,
     pub offers: offers::Settings,
+    pub feeds: feeds::config::Settings,
     /// Not a setting: `dvor demo` serves its sample sellers.
     pub demo: bool,
 }
@@ -132,6 +133,7 @@ impl Config {
             },
             photos: photos(settings)?,
             offers: offer_settings(settings)?,
+            feeds: feed_settings(settings)?,
             demo: false,
             roles,
             data,
@@ -182,6 +184,31 @@ fn photos(settings: &Settings) -> Result<photos::Settings> {
         decoders: settings.number("photos.decoders")?,
         idle_timeout: Duration::from_millis(settings.number("photos.idle_timeout_ms")?),
         total_timeout: Duration::from_millis(settings.number("photos.total_timeout_ms")?),
+    })
+}
+
+fn feed_settings(settings: &Settings) -> Result<feeds::config::Settings> {
+    let minutes = |key: &str| -> Result<Duration> {
+        let minutes: u32 = settings.number(key)?;
+        Ok(Duration::from_mins(u64::from(minutes)))
+    };
+    let defaults = feeds::config::Settings::default();
+    let loads: usize = settings.number("feeds.loads")?;
+    Ok(feeds::config::Settings {
+        period: minutes("feeds.period_minutes")?,
+        min_period: minutes("feeds.min_period_minutes")?,
+        guard_percent: settings.number("feeds.guard_percent")?,
+        max_file_bytes: settings.number("feeds.max_file_bytes")?,
+        keep_tasks: settings.number("feeds.keep_tasks")?,
+        results_patience: minutes("feeds.results_patience_minutes")?,
+        downloads: settings.number("feeds.downloads")?,
+        loads: if loads == 0 { defaults.loads } else { loads },
+        idle_timeout: Duration::from_millis(settings.number("feeds.idle_timeout_ms")?),
+        total_timeout: minutes("feeds.total_timeout_minutes")?,
+        max_namespaces: settings.number("feeds.max_namespaces")?,
+        uploads_per_hour: settings.number("feeds.uploads_per_hour")?,
+        upload_bytes_per_hour: settings.number("feeds.upload_bytes_per_hour")?,
+        ..defaults
     })
 }
 

@@ -23,6 +23,9 @@ use web::{Code, Language, Problem};
 /// More of a plain error text than this is of no use to anybody.
 const MAX_PLAIN_ERROR_BYTES: usize = 4_096;
 
+/// Gigabytes over a slow line.
+const UPLOAD_TIMEOUT: Duration = Duration::from_hours(12);
+
 pub async fn frame(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let began = Instant::now();
     let id = RequestId::of(request.headers());
@@ -46,7 +49,7 @@ pub async fn frame(State(app): State<App>, mut request: Request, next: Next) -> 
     let _ = span.set_parent(TraceContextPropagator::new().extract(&Headers(request.headers())));
     request.extensions_mut().insert(id.clone());
 
-    let answer = bounded(next.run(request), app.config.limits.request_timeout, &method);
+    let answer = bounded(next.run(request), time_limit(&app, &route), &method);
     let response = answer.instrument(span.clone()).await;
     let mut response = finish(response, &id, language, grpc).await;
     response.headers_mut().insert(HEADER, id.header());
@@ -62,6 +65,11 @@ pub async fn frame(State(app): State<App>, mut request: Request, next: Next) -> 
         _ => tracing::debug!(status, seconds, "answered"),
     });
     response
+}
+
+/// An upload takes as long as its sender needs.
+fn time_limit(app: &App, route: &str) -> Duration {
+    if route.ends_with("/uploads") { UPLOAD_TIMEOUT } else { app.config.limits.request_timeout }
 }
 
 /// Ends a call that takes too long or panics.

@@ -47,6 +47,7 @@ use web::{Code, Problem, ProblemBody};
         (name = "drafts", description = "Offers that are not published yet"),
         (name = "sellers", description = "A seller's lists, counts and counters"),
         (name = "topics", description = "Topics, for those without Kafka"),
+        (name = "feeds", description = "Feeds of sellers, their loads, and what is wrong with them"),
         (name = "photos", description = "Photos of offers"),
         (name = "demo", description = "The sample sellers of `dvor demo`"),
         (name = "admin", description = "What the command line uses; needs the scope admin"),
@@ -64,6 +65,7 @@ fn routes(app: &App) -> (Router<App>, OpenApi) {
         always
             .merge(topics::routes())
             .merge(photo_routes(app))
+            .merge(feeds::api::routes().with_state(app.feeds.clone()))
             .merge(offers::api::routes().with_state(app.offers.clone()))
     } else {
         always

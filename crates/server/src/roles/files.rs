@@ -39,6 +39,7 @@ async fn owner(app: &App, referrer: &Referrer, hash: &Hash) -> Answer {
     match referrer.system() {
         "photos" => photos::owns(&app.store, referrer, hash).await,
         "archive" => offers::archive::answer(&app.offers, referrer, hash).await,
+        "feeds" => feeds::upload::file_is_used(&app.feeds, referrer).await,
         _ => Answer::Unknown,
     }
 }

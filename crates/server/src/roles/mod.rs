@@ -2,6 +2,8 @@
 //! [`Role`] and a line in [`start`].
 
 pub mod api;
+mod feed_loader;
+mod feed_processor;
 mod files;
 mod offers_scheduler;
 mod photos;
@@ -28,10 +30,22 @@ pub enum Role {
     OffersScheduler,
     /// Fetches and keeps the photos of offers.
     Photos,
+    /// Fetches the feeds that have a url.
+    FeedLoader,
+    /// Makes loads into batches for the offers, reads their results, tells of them and forgets them.
+    FeedProcessor,
 }
 
 impl Role {
-    pub const ALL: [Self; 5] = [Self::Api, Self::Relay, Self::Snippets, Self::OffersScheduler, Self::Photos];
+    pub const ALL: [Self; 7] = [
+        Self::Api,
+        Self::Relay,
+        Self::Snippets,
+        Self::OffersScheduler,
+        Self::Photos,
+        Self::FeedLoader,
+        Self::FeedProcessor,
+    ];
 
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,6 +54,8 @@ impl Role {
             Self::Snippets => "snippets",
             Self::OffersScheduler => "offers-scheduler",
             Self::Photos => "photos",
+            Self::FeedLoader => "feed-loader",
+            Self::FeedProcessor => "feed-processor",
         }
     }
 }
@@ -58,6 +74,12 @@ pub async fn start(app: &App, ports: Ports, tasks: &Tasks) -> Result<()> {
     }
     if app.config.roles.has(Role::Photos) {
         photos::start(app, tasks).await?;
+    }
+    if app.config.roles.has(Role::FeedLoader) {
+        feed_loader::start(app, tasks);
+    }
+    if app.config.roles.has(Role::FeedProcessor) {
+        feed_processor::start(app, tasks).await?;
     }
     // The ports come last: whoever finds them open finds everything behind them.
     api::start(app, ports.http, ports.grpc, tasks).await

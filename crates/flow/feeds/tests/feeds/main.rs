@@ -1,12 +1,18 @@
 //! What is read of files, and what is said of them.
 #![allow(clippy::unwrap_used)]
 
+mod crashes;
 mod docs;
+mod fetched;
 mod formats;
 mod hostile;
+mod offers;
 mod own;
 mod second_opinion;
 mod traps;
+mod verbs;
+mod way;
+mod world;
 
 use std::io::Cursor;
 

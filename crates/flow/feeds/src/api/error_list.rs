@@ -1,0 +1,206 @@
+//! The list of a load's errors: in pages, and whole as a table.
+
+use std::io::{Seek as _, Write as _};
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::{Bytes, BytesMut};
+use futures::stream;
+use model::{IssueType, Language, Level};
+use serde::Deserialize;
+use tokio::io::AsyncReadExt as _;
+use utoipa::IntoParams;
+use web::{Access, Code, Page, Problem, Result};
+
+use super::docs::Reading;
+use super::feed_key;
+use super::json::{ErrorItem, language};
+use crate::check::Finding;
+use crate::errors::{self, Cursor, Filter, Found};
+use crate::report::csv::Csv;
+use crate::report::xlsx::Xlsx;
+use crate::report::{Row, type_name};
+use crate::{FeedKey, Feeds, history};
+
+/// Errors that one question brings while a table is written.
+const PAGE: usize = 1_000;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Wanted {
+    /// error or warning.
+    level: Option<String>,
+    /// validation, category, attribute, geo, banned, duplicate or photo.
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+impl Wanted {
+    fn filter(&self) -> Result<Filter> {
+        let level = self.level.as_deref().map(|text| match text {
+            "error" => Ok(Level::Error),
+            "warning" => Ok(Level::Warning),
+            _ => Err(Problem::field("level", "not_an_option", format!("{text:?} is not error or warning"))),
+        });
+        let kind = self.kind.as_deref().map(|text| {
+            let known = [
+                IssueType::Validation,
+                IssueType::Category,
+                IssueType::Attribute,
+                IssueType::Geo,
+                IssueType::Ban,
+                IssueType::Duplicate,
+                IssueType::Photo,
+            ];
+            let found = known.into_iter().find(|kind| type_name(*kind) == text);
+            found.ok_or_else(|| Problem::field("type", "not_an_option", format!("there is no type {text:?}")))
+        });
+        Ok(Filter { level: level.transpose()?, kind: kind.transpose()? })
+    }
+}
+
+/// The load's number, if the caller may see its errors. Those of a collected feed are for the service that sent it.
+async fn load_of(feeds: &Feeds, access: &Access, path: &(String, String, String)) -> Result<(FeedKey, i64)> {
+    let (seller, namespace, task_id) = path;
+    let key = feed_key(access, seller, namespace)?;
+    if key.is_parsed() && access.require_service().is_err() {
+        return Err(Problem::not_found("the service that collected this feed shows its errors"));
+    }
+    let task_id = task_id.parse().map_err(|_| Problem::not_found(format!("there is no load {task_id:?}")))?;
+    history::load(feeds, &key, task_id).await?;
+    Ok((key, task_id))
+}
+
+/// What is wrong with the offers of a load, by external id.
+#[utoipa::path(get, path = "/v1/sellers/{seller}/feeds/{namespace}/tasks/{task_id}/errors", tag = "feeds",
+    params(Wanted), responses((status = 200, body = Page<ErrorItem>), Reading))]
+pub(super) async fn list(
+    State(feeds): State<Feeds>,
+    access: Access,
+    headers: HeaderMap,
+    Path(path): Path<(String, String, String)>,
+    Query(wanted): Query<Wanted>,
+) -> Result<Json<Page<ErrorItem>>> {
+    let (key, task_id) = load_of(&feeds, &access, &path).await?;
+    let limit = web::limit(wanted.limit, 100, 1_000)?;
+    let after = wanted.cursor.as_deref().map(read_cursor).transpose()?;
+    let mut found = errors::list(&feeds, &key, task_id, wanted.filter()?, after.as_ref(), limit + 1).await?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next_cursor = found.last().filter(|_| more).map(|last| write_cursor(&last.at));
+    let language = language(&headers);
+    let items = found.into_iter().map(|found| ErrorItem::of(found, language)).collect();
+    Ok(Json(Page { items, next_cursor }))
+}
+
+fn write_cursor(at: &Cursor) -> String {
+    URL_SAFE_NO_PAD.encode(serde_json::to_vec(at).unwrap_or_default())
+}
+
+fn read_cursor(text: &str) -> Result<Cursor> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok();
+    let cursor = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    cursor.ok_or_else(|| Problem::field("cursor", "bad_cursor", "this is no cursor of this list"))
+}
+
+/// All errors of a load as an XLSX table.
+#[utoipa::path(get, path = "/v1/sellers/{seller}/feeds/{namespace}/tasks/{task_id}/errors.xlsx", tag = "feeds",
+    responses((status = 200, body = Vec<u8>,
+        content_type = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"), Reading))]
+pub(super) async fn xlsx(
+    State(feeds): State<Feeds>,
+    access: Access,
+    headers: HeaderMap,
+    Path(path): Path<(String, String, String)>,
+) -> Result<Response> {
+    let (key, task_id) = load_of(&feeds, &access, &path).await?;
+    let language = language(&headers);
+    let mut sheet = Xlsx::begin(language).map_err(|error| broken(&error))?;
+    let mut after = None;
+    while let Some(rows) = page(&feeds, &key, task_id, language, &mut after).await? {
+        for row in rows {
+            sheet.add(&row).map_err(|error| broken(&error))?;
+        }
+    }
+    let mut file = tempfile::tempfile().map_err(|error| broken(&error))?;
+    sheet.end(&mut file).map_err(|error| broken(&error))?;
+    let kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+    download(file, kind, &format!("errors-{task_id}.xlsx"))
+}
+
+/// All errors of a load as a CSV table.
+#[utoipa::path(get, path = "/v1/sellers/{seller}/feeds/{namespace}/tasks/{task_id}/errors.csv", tag = "feeds",
+    responses((status = 200, body = String, content_type = "text/csv"), Reading))]
+pub(super) async fn csv(
+    State(feeds): State<Feeds>,
+    access: Access,
+    headers: HeaderMap,
+    Path(path): Path<(String, String, String)>,
+) -> Result<Response> {
+    let (key, task_id) = load_of(&feeds, &access, &path).await?;
+    let language = language(&headers);
+    let file = tempfile::tempfile().map_err(|error| broken(&error))?;
+    let mut table = Csv::begin(std::io::BufWriter::new(file), language).map_err(|error| broken(&error))?;
+    let mut after = None;
+    while let Some(rows) = page(&feeds, &key, task_id, language, &mut after).await? {
+        for row in rows {
+            table.add(&row).map_err(|error| broken(&error))?;
+        }
+    }
+    let mut out = table.end().map_err(|error| broken(&error))?;
+    out.flush().map_err(|error| broken(&error))?;
+    let file = out.into_inner().map_err(|error| broken(&error))?;
+    download(file, "text/csv; charset=utf-8", &format!("errors-{task_id}.csv"))
+}
+
+/// The next rows of a table; none: that was all.
+async fn page(
+    feeds: &Feeds,
+    key: &FeedKey,
+    task_id: i64,
+    language: Language,
+    after: &mut Option<Cursor>,
+) -> Result<Option<Vec<Row>>> {
+    let found = errors::list(feeds, key, task_id, Filter::default(), after.as_ref(), PAGE).await?;
+    let Some(last) = found.last() else { return Ok(None) };
+    *after = Some(last.at.clone());
+    let row = |found: Found| {
+        let finding = Finding {
+            line: found.error.line.max(0) as u64,
+            external_id: found.external_id,
+            title: found.error.title,
+            issue: found.error.issue.unwrap_or_default(),
+        };
+        Row::of(&finding, language)
+    };
+    Ok(Some(found.into_iter().map(row).collect()))
+}
+
+fn broken(error: &dyn std::fmt::Display) -> Problem {
+    tracing::error!("a table of errors cannot be written: {error}");
+    Problem::new(Code::Unavailable, format!("the table cannot be written: {error}"))
+}
+
+/// The file as an answer, from its beginning, a piece at a time.
+fn download(mut file: std::fs::File, kind: &'static str, name: &str) -> Result<Response> {
+    file.rewind().map_err(|error| broken(&error))?;
+    let chunks = stream::try_unfold(tokio::fs::File::from_std(file), |mut file| async move {
+        let mut chunk = BytesMut::with_capacity(64 << 10);
+        let read = file.read_buf(&mut chunk).await?;
+        Ok::<_, std::io::Error>((read > 0).then(|| (Bytes::from(chunk), file)))
+    });
+    let mut response = Body::from_stream(chunks).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    if let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{name}\"")) {
+        headers.insert(header::CONTENT_DISPOSITION, value);
+    }
+    Ok(response)
+}

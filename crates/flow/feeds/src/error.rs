@@ -1,0 +1,68 @@
+use web::{Code, Problem};
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What a call on feeds can end with.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("there is no feed {0:?}")]
+    NoFeed(String),
+    #[error("there is no load {task_id} of the feed {namespace:?}")]
+    NoTask { namespace: String, task_id: i64 },
+    #[error("{field}: {message}")]
+    Invalid { field: &'static str, code: &'static str, message: String },
+    #[error("{detail}")]
+    Conflict { name: &'static str, detail: String },
+    #[error("{0}")]
+    Gone(String),
+    #[error("{detail}")]
+    Quota { name: &'static str, detail: String },
+    #[error("{0}")]
+    Store(#[from] store::Error),
+    #[error("{0}")]
+    Topics(#[from] topics::Error),
+    #[error("{0}")]
+    Files(#[from] files::Error),
+    #[error("{0}")]
+    Cluster(#[from] cluster::Error),
+}
+
+impl Error {
+    pub(crate) fn conflict(name: &'static str, detail: impl Into<String>) -> Self {
+        Self::Conflict { name, detail: detail.into() }
+    }
+
+    pub(crate) fn invalid(field: &'static str, code: &'static str, message: impl Into<String>) -> Self {
+        Self::Invalid { field, code, message: message.into() }
+    }
+
+    /// The right to do the work went to another: whatever was to be written was not.
+    pub(crate) fn is_fenced(&self) -> bool {
+        matches!(self, Self::Cluster(error) if error.is_fenced())
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NoFeed(_) | Error::NoTask { .. } => Self::not_found(error.to_string()),
+            Error::Invalid { field, code, message } => Self::field(field, code, message),
+            Error::Conflict { name, detail } => Self::named(Code::Conflict, name, detail),
+            Error::Gone(detail) => Self::new(Code::Gone, detail),
+            Error::Quota { name, detail } => Self::named(Code::TooManyRequests, name, detail),
+            Error::Store(error) => error.into(),
+            Error::Topics(error) => error.into(),
+            Error::Files(error) => error.into(),
+            Error::Cluster(error) => error.into(),
+        }
+    }
+}
+
+/// For consumers of topics: what the store may do right next time is tried again, the rest is the record's own fault.
+pub(crate) fn failure(error: Error) -> topics::consume::Failure {
+    match error {
+        Error::Store(error) => error.into(),
+        Error::Topics(error) => error.into(),
+        error => topics::consume::Failure::determinate(error),
+    }
+}

@@ -1,0 +1,87 @@
+//! The history of a feed: its loads, newest first, each with its statistics.
+
+use model::{Issue, Language, message};
+use store::{Range, Read as _};
+use wire::feeds::{FeedRow, LoaderTask, Statistics, Task, TaskError};
+
+use crate::tables::{FEED, FEED_LOADER_TASK, FEED_STATISTICS, TASKS};
+use crate::tasks::FeedKey;
+use crate::{Error, Feeds, Result, feed};
+
+/// A load with what became of its offers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Load {
+    pub task_id: i64,
+    pub task: Task,
+    pub statistics: Statistics,
+}
+
+/// A feed with what its loader knows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FeedView {
+    pub key: FeedKey,
+    pub feed: FeedRow,
+    pub loader: Option<LoaderTask>,
+}
+
+pub async fn load(feeds: &Feeds, key: &FeedKey, task_id: i64) -> Result<Load> {
+    let snapshot = feeds.store.snapshot(key.shard()).await?;
+    let task = snapshot.get(&TASKS, key.task(task_id)).await?;
+    let task = task.ok_or_else(|| Error::NoTask { namespace: key.namespace.clone(), task_id })?;
+    let statistics = snapshot.get(&FEED_STATISTICS, key.task(task_id)).await?.unwrap_or_default();
+    Ok(Load { task_id, task, statistics })
+}
+
+/// Loads below `before` (all: `None`), newest first. A feed that was removed still shows its last loads until they are
+/// cleared away.
+pub async fn loads(feeds: &Feeds, key: &FeedKey, before: Option<i64>, limit: usize) -> Result<Vec<Load>> {
+    let snapshot = feeds.store.snapshot(key.shard()).await?;
+    if snapshot.get(&FEED, key.row()).await?.is_none() {
+        return Err(Error::NoFeed(key.namespace.clone()));
+    }
+    let mut range = Range::prefix(key.row(), limit)?.reversed();
+    if let Some(before) = before {
+        range = range.before(key.task(before))?;
+    }
+    let rows = snapshot.scan(&TASKS, range).await?;
+    let statistics =
+        snapshot.get_many(&FEED_STATISTICS, rows.iter().map(|((.., task_id), _)| key.task(*task_id))).await?;
+    let join = rows.into_iter().zip(statistics).map(|(((.., task_id), task), statistics)| Load {
+        task_id,
+        task,
+        statistics: statistics.unwrap_or_default(),
+    });
+    Ok(join.collect())
+}
+
+pub async fn feed(feeds: &Feeds, key: &FeedKey) -> Result<FeedView> {
+    let snapshot = feeds.store.snapshot(key.shard()).await?;
+    let found = snapshot.get(&FEED, key.row()).await?.filter(feed::is_active);
+    let feed = found.ok_or_else(|| Error::NoFeed(key.namespace.clone()))?;
+    let loader = snapshot.get(&FEED_LOADER_TASK, key.row()).await?;
+    Ok(FeedView { key: key.clone(), feed, loader })
+}
+
+/// The feeds of a seller. There are few, so they come whole.
+pub async fn feeds_of(feeds: &Feeds, seller: &str) -> Result<Vec<FeedView>> {
+    let snapshot = feeds.store.snapshot(store::Shard::of(seller)).await?;
+    let rows = snapshot.scan(&FEED, Range::prefix((seller,), usize::MAX)?).await?;
+    let mut found = Vec::new();
+    for ((seller, namespace), feed) in rows {
+        let key = FeedKey { seller, namespace };
+        if feed::is_active(&feed) {
+            let loader = snapshot.get(&FEED_LOADER_TASK, key.row()).await?;
+            found.push(FeedView { key, feed, loader });
+        }
+    }
+    Ok(found)
+}
+
+/// What is said of a load that is not a success, in the reader's language.
+pub fn sentence(error: &TaskError, language: Language) -> String {
+    if !error.message.is_empty() {
+        return error.message.clone();
+    }
+    let issue = Issue { code: error.code.clone(), parameters: error.parameters.clone(), ..Issue::default() };
+    message::render(&issue, language)
+}

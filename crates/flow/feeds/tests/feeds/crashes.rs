@@ -1,0 +1,96 @@
+//! A process dies between any two steps: another one goes on, and nothing is lost or counted twice.
+
+use std::time::Duration;
+
+use feeds::processor::{self, Sent};
+use files::{Answer, Limits, Referrer};
+use store::{Range, Shard};
+use wire::feeds::TaskStatus;
+
+use crate::world::{World, many, seller};
+
+/// A dead process's lock is taken over when it is old enough; here, at once.
+fn lock_is_old(world: &World) {
+    world.feeds.clock.advance(Duration::from_secs(13 * 3_600));
+}
+
+#[tokio::test(start_paused = true)]
+async fn death_after_taking() {
+    let world = World::new().await;
+    let key = seller();
+    let task_id = world.upload(&key, &many(0..250)).await;
+    let taken = processor::take(&world.feeds, &world.cluster, &key, task_id).await.unwrap().unwrap();
+    let second = processor::take(&world.feeds, &world.cluster, &key, task_id).await.unwrap();
+    assert!(second.is_none(), "one at a time");
+    lock_is_old(&world);
+    world.process().await;
+    let load = world.ended(&key, task_id).await;
+    assert_eq!(load.task.status(), TaskStatus::TaskSucceeded);
+    // The first one comes back: it changes nothing.
+    let Sent::Whole(whole) = processor::send(&world.feeds, &taken).await.unwrap() else { panic!() };
+    assert!(processor::finish(&world.feeds, &taken, whole).await.is_err());
+    world.settle().await;
+    assert_eq!(world.task(&key, task_id).await.statistics, load.statistics);
+    assert_eq!(world.offers.state(&key, |state| (state.batches, state.repeats)), (3, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn death_after_sending() {
+    let world = World::new().await;
+    let key = seller();
+    let task_id = world.upload(&key, &many(0..250)).await;
+    let taken = processor::take(&world.feeds, &world.cluster, &key, task_id).await.unwrap().unwrap();
+    let Sent::Whole(_) = processor::send(&world.feeds, &taken).await.unwrap() else { panic!() };
+    world.settle().await;
+    assert_eq!(world.task(&key, task_id).await.task.status(), TaskStatus::TaskInProgress);
+    lock_is_old(&world);
+    world.process().await;
+    let load = world.ended(&key, task_id).await;
+    let tally = load.statistics.tally.unwrap();
+    assert_eq!((load.task.status(), tally.created), (TaskStatus::TaskSucceeded, 250));
+    assert_eq!(world.offers.state(&key, |state| (state.batches, state.repeats)), (3, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn death_of_an_upload_before_its_load_is_made() {
+    let world = World::new().await;
+    let key = seller();
+    let referrer = Referrer::new(format!("feeds:{}/{}/{}", "abc", key.namespace, key.seller)).unwrap();
+    let bytes = bytes::Bytes::from_static(b"orphan");
+    let stream = futures::stream::iter([Ok::<_, std::io::Error>(bytes)]);
+    let incoming = world.feeds.files.receive(stream, Limits::up_to(100)).await.unwrap();
+    world.feeds.files.put(incoming, &referrer).await.unwrap();
+    assert_eq!(feeds::upload::file_is_used(&world.feeds, &referrer).await, Answer::Gone);
+    // One whose load was made answers for its file.
+    let task_id = world.upload(&key, &many(0..1)).await;
+    let file = world.task(&key, task_id).await.task.file.unwrap();
+    let held = Referrer::new(file.referrer).unwrap();
+    assert_eq!(feeds::upload::file_is_used(&world.feeds, &held).await, Answer::Held);
+}
+
+#[tokio::test(start_paused = true)]
+async fn death_between_any_two_steps_of_forgetting() {
+    let world = World::new().await;
+    let key = seller();
+    let file = (0..1_200)
+        .fold(String::new(), |text, n| text + &crate::world::goods(&[(&format!("{n}"), "bad category", 1)]));
+    let load = world.load(&key, &file).await;
+    assert_eq!(load.statistics.errors, 1_200);
+    feeds::feed::remove(&world.feeds, &key, wire::feeds::OnMissing::Delete).await.unwrap();
+    let mut steps = 0;
+    // Each turn is a process that does one step and dies.
+    while feeds::cleanup::step(&world.feeds, &key, load.task_id).await.unwrap() {
+        steps += 1;
+        let left = feeds::history::load(&world.feeds, &key, load.task_id).await;
+        assert!(left.is_ok(), "the row goes last");
+    }
+    assert!(steps >= 2, "{steps}");
+    let shards = [Shard::of(&key.seller)];
+    let store = &world.feeds.store;
+    let errors = store.scan_shards(&feeds::tables::OFFER_ERRORS, &shards, Range::all(10)).await.unwrap();
+    let by_level =
+        store.scan_shards(&feeds::tables::OFFER_ERRORS_BY_LEVEL, &shards, Range::all(10)).await.unwrap();
+    let by_type =
+        store.scan_shards(&feeds::tables::OFFER_ERRORS_BY_TYPE, &shards, Range::all(10)).await.unwrap();
+    assert_eq!((errors.len(), by_level.len(), by_type.len()), (0, 0, 0));
+}

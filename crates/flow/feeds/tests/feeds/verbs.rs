@@ -1,0 +1,200 @@
+//! What people can do with feeds and loads, and what is forgotten.
+
+use std::time::Duration;
+
+use feeds::config::Settings;
+use feeds::feed::Pause;
+use feeds::upload::Upload;
+use feeds::{Error, FeedKey};
+use store::{Range, Shard};
+use wire::feeds::{FeedSettings, OnMissing, TaskSource, TaskStatus};
+
+use crate::world::{World, goods, many, seller};
+
+fn is_conflict<T>(result: feeds::Result<T>, expected: &str) -> bool {
+    matches!(result, Err(Error::Conflict { name, .. }) if name == expected)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_earlier_load_can_be_loaded_again() {
+    let world = World::new().await;
+    let key = seller();
+    let good = world.load(&key, &goods(&[("1", "Drill", 100), ("2", "Saw", 200)])).await;
+    world.load(&key, &goods(&[("1", "Drill", 999)])).await;
+    let again = feeds::follow_up::rerun(&world.feeds, &key, good.task_id).await.unwrap();
+    world.process().await;
+    let load = world.ended(&key, again).await;
+    let tally = load.statistics.tally.unwrap();
+    assert_eq!((load.task.source(), tally.created, tally.updated), (TaskSource::SourceRerun, 1, 1));
+    assert_eq!(world.offers.live(&key), ["1", "2"]);
+    let none = feeds::follow_up::rerun(&world.feeds, &key, 77).await;
+    assert!(matches!(none, Err(Error::NoTask { .. })), "{none:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_is_cancelled_until_its_terminal_message() {
+    let world = World::new().await;
+    let key = seller();
+    world.load(&key, &many(0..3)).await;
+    let queued = world.upload(&key, &many(0..1)).await;
+    feeds::decide::cancel(&world.feeds, &key, queued).await.unwrap();
+    world.process().await;
+    assert_eq!(world.task(&key, queued).await.task.status(), TaskStatus::TaskCancelled);
+    assert_eq!(world.offers.live(&key).len(), 3);
+    assert!(is_conflict(feeds::decide::cancel(&world.feeds, &key, queued).await, "ended"));
+
+    let begun = world.upload(&key, &many(0..2)).await;
+    let taken = feeds::processor::take(&world.feeds, &world.cluster, &key, begun).await.unwrap().unwrap();
+    feeds::decide::cancel(&world.feeds, &key, begun).await.unwrap();
+    // The processor does not know yet: what it sends is stale, and its end changes nothing.
+    let feeds::processor::Sent::Whole(whole) = feeds::processor::send(&world.feeds, &taken).await.unwrap()
+    else {
+        panic!("a small file is sent before anybody looks");
+    };
+    feeds::processor::finish(&world.feeds, &taken, whole).await.unwrap();
+    world.settle().await;
+    let load = world.task(&key, begun).await;
+    assert_eq!((load.task.status(), load.task.terminal_pending), (TaskStatus::TaskCancelled, false));
+    assert_eq!(world.offers.live(&key).len(), 3);
+
+    let sent = world.upload(&key, &many(0..3)).await;
+    let taken = feeds::processor::take(&world.feeds, &world.cluster, &key, sent).await.unwrap().unwrap();
+    let feeds::processor::Sent::Whole(whole) = feeds::processor::send(&world.feeds, &taken).await.unwrap()
+    else {
+        panic!("a good file is sent whole");
+    };
+    feeds::processor::finish(&world.feeds, &taken, whole).await.unwrap();
+    let late = feeds::decide::cancel(&world.feeds, &key, sent).await;
+    assert!(
+        is_conflict(late, "too_late")
+            || world.ended(&key, sent).await.task.status() == TaskStatus::TaskSucceeded
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_removed_feed_takes_its_offers_along_or_leaves_them_as_manual() {
+    for (choice, manual) in [(OnMissing::Delete, 0), (OnMissing::MakeManual, 30)] {
+        let world = World::new().await;
+        let key = seller();
+        let first = world.load(&key, &many(0..30)).await.task_id;
+        let removal = feeds::feed::remove(&world.feeds, &key, choice).await.unwrap();
+        let load = world.ended(&key, removal).await;
+        assert_eq!(load.task.status(), TaskStatus::TaskSucceeded, "{:?}", load.task.error);
+        assert!(world.offers.live(&key).is_empty());
+        assert_eq!(world.offers.state(&key, |state| state.manual.len()), manual);
+        feeds::cleanup::forget_due(&world.feeds).await.unwrap();
+        let gone = feeds::history::load(&world.feeds, &key, first).await;
+        assert!(matches!(gone, Err(Error::NoTask { .. })));
+        assert!(matches!(feeds::history::feed(&world.feeds, &key).await, Err(Error::NoFeed(_))));
+        // All files are let go once the releases have travelled.
+        world.settle().await;
+        world.feeds.clock.advance(Duration::from_secs(2 * 86_400));
+        world.feeds.files.delete_due(&Shard::all().collect::<Vec<_>>()).await.unwrap();
+        assert_eq!(world.objects.names().len(), 0);
+        // A new feed of the name goes on counting.
+        assert_eq!(world.load(&key, &many(0..2)).await.task_id, removal + 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_loads_are_forgotten_and_the_last_good_one_stays() {
+    let world = World::with(Settings { keep_tasks: 3, ..Settings::default() }).await;
+    let key = seller();
+    let good = world.load(&key, &many(0..5)).await.task_id;
+    for _ in 0..5 {
+        let failed = world.load(&key, "<feed version=\"1\"><offers><offer").await;
+        assert_eq!(failed.task.status(), TaskStatus::TaskFailed);
+    }
+    feeds::cleanup::forget_due(&world.feeds).await.unwrap();
+    let loads = feeds::history::loads(&world.feeds, &key, None, 100).await.unwrap();
+    let ids: Vec<_> = loads.iter().map(|load| load.task_id).collect();
+    assert_eq!(ids, [6, 5, 4, good]);
+    let rows = world
+        .feeds
+        .store
+        .scan_shards(&feeds::tables::OLD_TASKS, &[key.shard()], Range::all(10))
+        .await
+        .unwrap();
+    assert!(rows.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_feed_with_a_url_takes_no_uploads_and_a_paused_one_nothing() {
+    let world = World::new().await;
+    let key = seller();
+    let url = FeedSettings {
+        url: "http://127.0.0.1:9/feed.xml".to_owned(),
+        ..feeds::feed::default_settings(&world.feeds)
+    };
+    feeds::feed::put(&world.feeds, &key, url).await.unwrap();
+    let refused = world.upload_as(&key, "x", Upload::default()).await;
+    assert!(is_conflict(refused, "fetched_by_url"));
+
+    let other = FeedKey::new("shop", "other").unwrap();
+    world.load(&other, &many(0..1)).await;
+    feeds::feed::set_paused(&world.feeds, &other, Pause::Paused).await.unwrap();
+    assert!(is_conflict(world.upload_as(&other, "x", Upload::default()).await, "paused"));
+    feeds::feed::set_paused(&world.feeds, &other, Pause::Running).await.unwrap();
+    assert_eq!(world.load(&other, &many(0..1)).await.task.status(), TaskStatus::TaskSucceeded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn quotas_name_themselves() {
+    let settings = Settings { uploads_per_hour: 2, max_namespaces: 2, ..Settings::default() };
+    let world = World::with(settings).await;
+    let key = seller();
+    world.upload(&key, &many(0..1)).await;
+    world.upload(&FeedKey::new("shop", "two").unwrap(), &many(0..1)).await;
+    let third = world.upload_as(&key, &many(0..1), Upload::default()).await;
+    assert!(matches!(third, Err(Error::Quota { name: "quota_uploads", .. })), "{third:?}");
+    world.feeds.clock.advance(Duration::from_secs(3_600));
+    let more = world.upload_as(&FeedKey::new("shop", "three").unwrap(), &many(0..1), Upload::default()).await;
+    assert!(matches!(more, Err(Error::Quota { name: "quota_namespaces", .. })), "{more:?}");
+    // Nobody else pays for it.
+    world.upload(&FeedKey::new("another", "default").unwrap(), &many(0..1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn content_that_the_offers_do_not_know_travels_once_more() {
+    let world = World::new().await;
+    let key = seller();
+    world.load(&key, &goods(&[("1", "Drill", 100), ("2", "Saw", 200)])).await;
+    // The offers lost one, as after a deletion by hand.
+    world.offers.state(&key, |state| state.live.remove("2"));
+    let load = world.load(&key, &goods(&[("1", "Drill", 100), ("2", "Saw", 200)])).await;
+    assert_eq!(load.statistics.tally.unwrap().skipped, 1);
+    world.process().await;
+    let follow_up = world.ended(&key, load.task_id + 1).await;
+    assert_eq!(follow_up.task.source(), TaskSource::SourceFollowUp);
+    let tally = follow_up.statistics.tally.unwrap();
+    assert_eq!((tally.created, tally.unchanged), (1, 1));
+    assert_eq!(world.offers.live(&key), ["1", "2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_without_results_is_partial_after_a_day_and_a_dry_run_is_forgotten() {
+    let world = World::new().await;
+    let key = seller();
+    let dry = Upload { dry_run: true, ..Upload::default() };
+    let dry = world.upload_as(&key, &many(0..1), dry).await.unwrap();
+    world.process().await;
+    world.ended(&key, dry).await;
+
+    let lost = world.upload(&key, &many(0..1)).await;
+    let taken = feeds::processor::take(&world.feeds, &world.cluster, &key, lost).await.unwrap().unwrap();
+    world.tasks.end(Duration::from_secs(5)).await;
+    let feeds::processor::Sent::Whole(whole) = feeds::processor::send(&world.feeds, &taken).await.unwrap()
+    else {
+        panic!("a good file is sent whole");
+    };
+    feeds::processor::finish(&world.feeds, &taken, whole).await.unwrap();
+    world.feeds.clock.advance(Duration::from_secs(25 * 3_600));
+    assert_eq!(feeds::timers::fire_due(&world.feeds).await.unwrap(), 2);
+    let load = world.task(&key, lost).await;
+    assert_eq!(
+        (load.task.status(), load.task.error.unwrap().code.as_str()),
+        (TaskStatus::TaskPartial, "no_results")
+    );
+    feeds::cleanup::forget_due(&world.feeds).await.unwrap();
+    assert!(matches!(feeds::history::load(&world.feeds, &key, dry).await, Err(Error::NoTask { .. })));
+}

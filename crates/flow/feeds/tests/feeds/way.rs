@@ -1,0 +1,177 @@
+//! The whole way: a file goes in, the history tells what became of it.
+
+use feeds::FeedKey;
+use feeds::config::Settings;
+use feeds::errors::{self, Filter};
+use feeds::upload::Upload;
+use model::{IssueType, Level};
+use wire::feeds::TaskStatus;
+use wire::feeds::feed_decision::Word;
+
+use crate::world::{World, goods, many, seller};
+
+#[tokio::test(start_paused = true)]
+async fn a_file_becomes_a_history_with_every_offer_in_it() {
+    let world = World::new().await;
+    let key = seller();
+    let file = goods(&[
+        ("1", "Drill", 100),
+        ("2", "Saw", 200),
+        ("2", "Saw again", 200),
+        ("3", "bad category", 1),
+        ("4", "odd place", 1),
+        ("5", "later", 1),
+    ]);
+    let load = world.load(&key, &file).await;
+    assert_eq!(load.task.status(), TaskStatus::TaskSucceeded, "{:?}", load.task.error);
+    let tally = load.statistics.tally.unwrap();
+    assert_eq!((tally.created, tally.duplicate, tally.rejected, tally.skipped), (3, 1, 1, 1));
+    assert_eq!((load.task.records, load.task.batches), (6, 1));
+    assert_eq!((load.statistics.errors, load.statistics.warnings), (2, 1));
+    assert_eq!(world.offers.live(&key), ["1", "2", "4"]);
+
+    let all = errors::list(&world.feeds, &key, load.task_id, Filter::default(), None, 10).await.unwrap();
+    let lines: Vec<_> = all.iter().map(|found| (found.external_id.as_str(), found.error.line)).collect();
+    assert_eq!(lines, [("2", 3), ("3", 4), ("4", 5)]);
+    let of = async |filter| {
+        let found = errors::list(&world.feeds, &key, load.task_id, filter, None, 10).await.unwrap();
+        found.into_iter().map(|found| found.external_id).collect::<Vec<_>>()
+    };
+    assert_eq!(of(Filter { level: Some(Level::Error), kind: None }).await, ["2", "3"]);
+    assert_eq!(of(Filter { level: None, kind: Some(IssueType::Geo) }).await, ["4"]);
+    let none = Filter { level: Some(Level::Error), kind: Some(IssueType::Geo) };
+    assert_eq!(of(none).await, [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_come_in_pages_that_join() {
+    let world = World::new().await;
+    let key = seller();
+    let file = (0..25).fold(String::new(), |text, n| {
+        text + &goods(&[(&format!("{n:02}"), if n % 2 == 0 { "bad category" } else { "odd place" }, 1)])
+    });
+    let load = world.load(&key, &file).await;
+    for filter in [
+        Filter::default(),
+        Filter { level: Some(Level::Error), kind: None },
+        Filter { level: None, kind: Some(IssueType::Category) },
+    ] {
+        let whole = errors::list(&world.feeds, &key, load.task_id, filter, None, 100).await.unwrap();
+        let mut joined = Vec::new();
+        loop {
+            let after = joined.last().map(|found: &errors::Found| found.at.clone());
+            let page =
+                errors::list(&world.feeds, &key, load.task_id, filter, after.as_ref(), 4).await.unwrap();
+            if page.is_empty() {
+                break;
+            }
+            joined.extend(page);
+        }
+        assert_eq!(joined, whole);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn batches_are_cut_by_records_and_raw_bytes() {
+    let settings = Settings { batch_records: 10, batch_bytes: 200, ..Settings::default() };
+    let world = World::with(settings).await;
+    let key = seller();
+    let load = world.load(&key, &many(0..25)).await;
+    // A record has about 45 bytes, so five of them end a batch.
+    assert_eq!((load.task.records, load.task.batches), (25, 5));
+    let progress = load.task.progress.unwrap();
+    assert_eq!((progress.batches_sent, progress.batches_acknowledged, progress.offers), (5, 5, 25));
+    assert_eq!(progress.bytes_read, progress.bytes_total);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_gone_goes_and_what_stays_is_unchanged() {
+    let world = World::new().await;
+    let key = seller();
+    world.load(&key, &goods(&[("1", "Drill", 100), ("2", "Saw", 200), ("3", "Axe", 300)])).await;
+    let load = world.load(&key, &goods(&[("1", "Drill", 100), ("2", "Saw", 250), ("4", "Nail", 1)])).await;
+    let tally = load.statistics.tally.unwrap();
+    assert_eq!((tally.unchanged, tally.updated, tally.created, tally.deleted), (1, 1, 1, 1));
+    assert_eq!(world.offers.live(&key), ["1", "2", "4"]);
+    assert_eq!(world.offers.state(&key, |state| state.same), 1, "what did not change was not unified again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_file_fails_with_its_place_and_takes_nothing_away() {
+    let world = World::new().await;
+    let key = seller();
+    world.load(&key, &many(0..30)).await;
+    let broken = "<?xml version=\"1.0\"?>\n<feed version=\"1\">\n<offers><offer id=\"1\"><title>x";
+    let load = world.load(&key, broken).await;
+    assert_eq!(load.task.status(), TaskStatus::TaskFailed);
+    let error = load.task.error.unwrap();
+    assert!(error.line > 0, "{error:?}");
+    assert_eq!(world.offers.live(&key).len(), 30);
+    // The next good one goes through.
+    assert_eq!(world.load(&key, &many(0..30)).await.task.status(), TaskStatus::TaskSucceeded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_that_would_take_too_much_away_waits_for_a_person() {
+    let world = World::new().await;
+    let key = seller();
+    world.load(&key, &many(0..60)).await;
+    let held = world.upload(&key, &many(0..5)).await;
+    world.process().await;
+    let load = world.held(&key, held).await;
+    assert_eq!(load.task.held.unwrap().would_go, 55);
+    assert_eq!(world.offers.live(&key).len(), 60);
+
+    feeds::decide::decide(&world.feeds, &key, held, Word::Reject, "anna").await.unwrap();
+    let load = world.ended(&key, held).await;
+    assert_eq!((load.task.status(), world.offers.live(&key).len()), (TaskStatus::TaskRejected, 60));
+
+    let held = world.upload(&key, &many(0..4)).await;
+    world.process().await;
+    world.held(&key, held).await;
+    feeds::decide::decide(&world.feeds, &key, held, Word::Confirm, "anna").await.unwrap();
+    let again = feeds::decide::decide(&world.feeds, &key, held, Word::Confirm, "anna").await;
+    assert!(matches!(again, Err(feeds::Error::Conflict { name: "decided", .. })), "{again:?}");
+    let load = world.ended(&key, held).await;
+    assert_eq!((load.task.status(), load.statistics.tally.unwrap().deleted), (TaskStatus::TaskSucceeded, 56));
+}
+
+#[tokio::test(start_paused = true)]
+async fn books_that_do_not_balance_are_not_called_a_success() {
+    let world = World::new().await;
+    let key = seller();
+    world.offers.state(&key, |state| state.drop_results = true);
+    let load = world.load(&key, &many(0..3)).await;
+    assert_eq!(load.task.status(), TaskStatus::TaskPartial);
+    let error = load.task.error.unwrap();
+    assert_eq!(error.code, "ledger");
+    assert!(error.message.contains("3 offers in 1 batches"), "{}", error.message);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_tells_and_changes_nothing() {
+    let world = World::new().await;
+    let key = seller();
+    world.load(&key, &goods(&[("1", "Drill", 100), ("2", "Saw", 200)])).await;
+    let upload = Upload { dry_run: true, ..Upload::default() };
+    let text = goods(&[("1", "Drill", 150), ("3", "Axe", 5)]);
+    let task_id = world.upload_as(&key, &text, upload).await.unwrap();
+    world.process().await;
+    let load = world.ended(&key, task_id).await;
+    let tally = load.statistics.tally.unwrap();
+    assert_eq!((load.task.status(), tally.created, tally.updated), (TaskStatus::TaskSucceeded, 1, 1));
+    assert_eq!(load.statistics.samples.len(), 1);
+    assert_eq!(world.offers.live(&key), ["1", "2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespaces_never_touch_each_other() {
+    let world = World::new().await;
+    let (one, two) = (seller(), FeedKey::new("shop", "second").unwrap());
+    world.load(&one, &many(0..3)).await;
+    world.load(&two, &many(10..12)).await;
+    assert_eq!((world.offers.live(&one).len(), world.offers.live(&two).len()), (3, 2));
+    let load = world.load(&two, &many(10..11)).await;
+    assert_eq!((load.task_id, load.statistics.tally.unwrap().deleted), (2, 1));
+    assert_eq!(world.offers.live(&one).len(), 3);
+}

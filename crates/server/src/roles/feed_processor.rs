@@ -1,0 +1,27 @@
+use anyhow::Result;
+use feeds::results::{GROUP, Results};
+use feeds::{FEED_DECISIONS_TOPIC, FEED_OFFERS_TOPIC, FEED_RESULTS_TOPIC};
+use kit::Tasks;
+
+use crate::app::App;
+
+/// Loads on their way to the offers and back: batches, results, timers, webhooks and forgetting.
+pub async fn start(app: &App, tasks: &Tasks) -> Result<()> {
+    for topic in [FEED_OFFERS_TOPIC, FEED_RESULTS_TOPIC, FEED_DECISIONS_TOPIC] {
+        app.topics.ensure(topic, app.config.topic.partitions).await?;
+    }
+    let (topics, results) = (app.topics.clone(), Results(app.feeds.clone()));
+    let shutdown = || tasks.shutdown().clone();
+    let over = shutdown();
+    tasks.spawn("feed results", async move {
+        topics::consume::run(topics, FEED_RESULTS_TOPIC, GROUP, results, over).await;
+    });
+    if let Some(cluster) = &app.cluster {
+        let (feeds, cluster) = (|| app.feeds.clone(), || cluster.clone());
+        tasks.spawn("feed processor", feeds::processor::run(feeds(), cluster(), shutdown()));
+        tasks.spawn("feed timers", feeds::timers::run(feeds(), cluster(), shutdown()));
+        tasks.spawn("feed clean-up", feeds::cleanup::run(feeds(), cluster(), shutdown()));
+        tasks.spawn("feed webhooks", feeds::webhooks::run(feeds(), cluster(), shutdown()));
+    }
+    Ok(())
+}
