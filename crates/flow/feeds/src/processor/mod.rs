@@ -141,7 +141,7 @@ pub(crate) async fn process(feeds: &Feeds, cluster: &Cluster, key: &FeedKey, tas
 pub async fn take(feeds: &Feeds, cluster: &Cluster, key: &FeedKey, task_id: i64) -> Result<Option<Taken>> {
     let body = async |tx: &mut Tx| {
         let first = tx.scan(&TASK_QUEUE, Range::prefix(key.row(), 1)?).await?;
-        if !first.first().is_some_and(|((.., first), _)| *first == task_id) {
+        if first.first().is_none_or(|((.., first), _)| *first != task_id) {
             return Ok(None);
         }
         let Some(lock) = cluster.try_lock(tx, LOCK, &key.lock_name(), feeds.settings.lock_age).await? else {
