@@ -11,11 +11,13 @@
 //! A truncated body is an error of the download and never a file. Rows of the history that say the same as the one before
 //! are one row that counts.
 
+use std::time::Duration;
+
 use cluster::{Cluster, Lock};
 use fetch::{Answer, Conditional};
 use files::{Hash, Incoming, Limits, Referrer, Stored};
 use futures::future::BoxFuture;
-use kit::{Shutdown, Timestamp};
+use kit::{Backoff, Shutdown, Timestamp};
 use store::{Range, Read as _, Shard, Tx};
 use wire::feeds::{FeedRow, KnownContent, LoaderTask, Task, TaskError, TaskFile, TaskSource, TaskStatus};
 
@@ -100,18 +102,26 @@ pub async fn load(feeds: &Feeds, cluster: &Cluster, key: &FeedKey) -> Result<boo
         Fetched::File(stored, referrer, _) => Some((*stored, referrer.clone())),
         _ => None,
     };
-    match settle(feeds, &taken, fetched).await {
-        Ok(true) => {
-            if let Some((stored, referrer)) = kept {
-                feeds.files.confirm(&stored.hash, &referrer).await?;
+    // The lock is this process's own and nobody takes it over while it lives: it is given back however long the store is
+    // away. A repeat of a transaction that did happen is fenced, since it gave the lock back.
+    let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
+    loop {
+        match settle(feeds, &taken, &fetched).await {
+            Ok(true) => {
+                if let Some((stored, referrer)) = kept {
+                    feeds.files.confirm(&stored.hash, &referrer).await?;
+                }
+                return Ok(true);
+            }
+            // The feed was changed meanwhile: what was fetched is nobody's, and the sweep lets it go.
+            Ok(false) => return Ok(true),
+            Err(error) if error.is_fenced() => return Ok(false),
+            Err(error) => {
+                tracing::warn!(seller = key.seller, "a download cannot be settled yet: {error}");
+                tokio::time::sleep(backoff.next_wait()).await;
             }
         }
-        // The feed was changed meanwhile: what was fetched is nobody's, and the sweep lets it go.
-        Ok(false) => {}
-        Err(error) if error.is_fenced() => return Ok(false),
-        Err(error) => return Err(error),
     }
-    Ok(true)
 }
 
 /// T: this process fetches the feed, if it is due and nobody else does.
@@ -184,7 +194,7 @@ fn failure(error: &fetch::Error) -> TaskError {
 }
 
 /// T: what the download brought goes into the history; `false`: the feed was changed meanwhile and nothing does.
-pub async fn settle(feeds: &Feeds, taken: &Taken, fetched: Fetched) -> Result<bool> {
+pub async fn settle(feeds: &Feeds, taken: &Taken, fetched: &Fetched) -> Result<bool> {
     let key = &taken.key;
     let body = async |tx: &mut Tx| {
         taken.lock.check(tx).await?;
@@ -196,7 +206,7 @@ pub async fn settle(feeds: &Feeds, taken: &Taken, fetched: Fetched) -> Result<bo
         }
         let now = feeds.clock.now();
         tx.delete(&FEED_DUE, (row.next_fetch_at, key.seller.as_str(), key.namespace.as_str()))?;
-        record(tx, feeds, key, &mut feed, &mut row, &fetched).await?;
+        record(tx, feeds, key, &mut feed, &mut row, fetched).await?;
         row.next_fetch_at = match row.failures {
             0 => now.plus(feed::period(&feed)).0,
             failures => now.plus(config::wait(feeds.settings.fetch_backoff, failures)).0,

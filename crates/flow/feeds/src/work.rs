@@ -135,7 +135,12 @@ impl<K: Ord + Clone> State<K> {
     }
 
     fn moment_came(&mut self, now: Timestamp) {
-        self.dirty.extend(self.later.iter().filter(|(_, at)| **at <= now).map(|(shard, _)| *shard));
+        let came: Vec<_> = self.later.iter().filter(|(_, at)| **at <= now).map(|(shard, _)| *shard).collect();
+        for shard in came {
+            // A shard whose token is gone is not looked at, and must not be waited for either.
+            self.later.remove(&shard);
+            self.dirty.insert(shard);
+        }
     }
 
     fn ended(&mut self, role: &str, shard: Shard, key: &K, done: Result<Done>, now: Timestamp) {

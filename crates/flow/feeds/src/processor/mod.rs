@@ -19,13 +19,14 @@ mod input;
 mod send;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cluster::{Cluster, Lock};
 use futures::future::BoxFuture;
-use kit::Shutdown;
+use kit::{Backoff, Shutdown};
 use store::{Range, Read as _, Shard, Tx};
 use tokio::sync::{Semaphore, SemaphorePermit};
-use wire::feeds::{Fingerprints, Task, TaskSettings, TaskSource, TaskStatus};
+use wire::feeds::{Fingerprints, QueueRow, Task, TaskError, TaskSettings, TaskSource, TaskStatus};
 
 use crate::tables::{FEED, TASK_DUE, TASK_QUEUE, TASKS};
 use crate::tasks::{self, FeedKey, said};
@@ -131,18 +132,33 @@ pub(crate) async fn process(feeds: &Feeds, cluster: &Cluster, key: &FeedKey, tas
                 task_id,
                 "a load is put off: {error}"
             );
-            put_off(feeds, &taken, said("unavailable", error.to_string())).await?;
+            insist_on_putting_off(feeds, &taken, said("unavailable", error.to_string())).await;
         }
     }
     Ok(Done::Worked)
+}
+
+/// The lock is this process's own, and nobody takes it over while it lives: it is given back however long the store is
+/// away.
+async fn insist_on_putting_off(feeds: &Feeds, taken: &Taken, error: TaskError) {
+    let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
+    while let Err(failed) = put_off(feeds, taken, error.clone()).await {
+        if failed.is_fenced() {
+            return;
+        }
+        tracing::warn!(task_id = taken.task_id, "a load cannot be put off yet: {failed}");
+        tokio::time::sleep(backoff.next_wait()).await;
+    }
 }
 
 /// T: this process works on the load, if it is the feed's next one and nobody else does.
 pub async fn take(feeds: &Feeds, cluster: &Cluster, key: &FeedKey, task_id: i64) -> Result<Option<Taken>> {
     let body = async |tx: &mut Tx| {
         let first = tx.scan(&TASK_QUEUE, Range::prefix(key.row(), 1)?).await?;
-        if first.first().is_none_or(|((.., first), _)| *first != task_id) {
-            return Ok(None);
+        match first.first() {
+            Some(((.., first), _)) if *first == task_id => {}
+            Some((_, before)) => return wait_behind(tx, key, task_id, before).await,
+            None => return Ok(None),
         }
         let Some(lock) = cluster.try_lock(tx, LOCK, &key.lock_name(), feeds.settings.lock_age).await? else {
             return Ok(None);
@@ -163,6 +179,17 @@ pub async fn take(feeds: &Feeds, cluster: &Cluster, key: &FeedKey, task_id: i64)
         Ok(Some(Taken { key: key.clone(), task_id, task, lock }))
     };
     feeds.store.transact(key.shard(), body).await
+}
+
+/// A load whose predecessor was put off comes due after it, so that it does not stand before it in `task_due`.
+async fn wait_behind(tx: &mut Tx, key: &FeedKey, task_id: i64, before: &QueueRow) -> Result<Option<Taken>> {
+    if let Some(own) = tx.get(&TASK_QUEUE, key.task(task_id)).await?
+        && own.not_before <= before.not_before
+    {
+        tasks::dequeue(tx, key, task_id).await?;
+        tasks::enqueue(tx, key, task_id, QueueRow { not_before: before.not_before + 1, ..own })?;
+    }
+    Ok(None)
 }
 
 /// Fingerprints say «same» only for the same settings and catalog.

@@ -203,7 +203,7 @@ async fn a_feed_changed_during_its_download_makes_no_load() {
     let taken = feeds::loader::take(&world.feeds, &world.cluster, &key).await.unwrap().unwrap();
     let fetched = feeds::loader::fetch(&world.feeds, &taken).await.unwrap();
     put(&world, FeedSettings { url: format!("{}&other", server.url()), ..FeedSettings::default() }).await;
-    assert!(!feeds::loader::settle(&world.feeds, &taken, fetched).await.unwrap());
+    assert!(!feeds::loader::settle(&world.feeds, &taken, &fetched).await.unwrap());
     assert!(loads(&world).await.is_empty());
     assert_eq!(fetch(&world).await, 1, "the lock is free");
 }

@@ -124,7 +124,7 @@ impl FeedState {
             return (Outcome::Skipped, "transient");
         }
         self.same += usize::from(record.same);
-        let before = if dry { self.live.get(&id).cloned() } else { self.live.get(&id).cloned() };
+        let before = self.live.get(&id).cloned();
         let outcome = match before {
             Some(before) if before == record.fingerprint => return (Outcome::Unchanged, ""),
             _ if record.same => return (Outcome::Skipped, "content_needed"),

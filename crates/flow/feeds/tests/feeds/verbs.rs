@@ -11,8 +11,8 @@ use wire::feeds::{FeedSettings, OnMissing, TaskSource, TaskStatus};
 
 use crate::world::{World, goods, many, seller};
 
-fn is_conflict<T>(result: feeds::Result<T>, expected: &str) -> bool {
-    matches!(result, Err(Error::Conflict { name, .. }) if name == expected)
+fn is_conflict<T>(result: &feeds::Result<T>, expected: &str) -> bool {
+    matches!(result, Err(Error::Conflict { name, .. }) if *name == expected)
 }
 
 #[tokio::test(start_paused = true)]
@@ -41,7 +41,7 @@ async fn a_load_is_cancelled_until_its_terminal_message() {
     world.process().await;
     assert_eq!(world.task(&key, queued).await.task.status(), TaskStatus::TaskCancelled);
     assert_eq!(world.offers.live(&key).len(), 3);
-    assert!(is_conflict(feeds::decide::cancel(&world.feeds, &key, queued).await, "ended"));
+    assert!(is_conflict(&feeds::decide::cancel(&world.feeds, &key, queued).await, "ended"));
 
     let begun = world.upload(&key, &many(0..2)).await;
     let taken = feeds::processor::take(&world.feeds, &world.cluster, &key, begun).await.unwrap().unwrap();
@@ -66,7 +66,7 @@ async fn a_load_is_cancelled_until_its_terminal_message() {
     feeds::processor::finish(&world.feeds, &taken, whole).await.unwrap();
     let late = feeds::decide::cancel(&world.feeds, &key, sent).await;
     assert!(
-        is_conflict(late, "too_late")
+        is_conflict(&late, "too_late")
             || world.ended(&key, sent).await.task.status() == TaskStatus::TaskSucceeded
     );
 }
@@ -128,12 +128,12 @@ async fn a_feed_with_a_url_takes_no_uploads_and_a_paused_one_nothing() {
     };
     feeds::feed::put(&world.feeds, &key, url).await.unwrap();
     let refused = world.upload_as(&key, "x", Upload::default()).await;
-    assert!(is_conflict(refused, "fetched_by_url"));
+    assert!(is_conflict(&refused, "fetched_by_url"));
 
     let other = FeedKey::new("shop", "other").unwrap();
     world.load(&other, &many(0..1)).await;
     feeds::feed::set_paused(&world.feeds, &other, Pause::Paused).await.unwrap();
-    assert!(is_conflict(world.upload_as(&other, "x", Upload::default()).await, "paused"));
+    assert!(is_conflict(&world.upload_as(&other, "x", Upload::default()).await, "paused"));
     feeds::feed::set_paused(&world.feeds, &other, Pause::Running).await.unwrap();
     assert_eq!(world.load(&other, &many(0..1)).await.task.status(), TaskStatus::TaskSucceeded);
 }
