@@ -2,5 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod cluster;
+mod offers_kill;
 mod snippets_kill;
 mod store_kill;

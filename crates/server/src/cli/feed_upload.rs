@@ -142,18 +142,18 @@ fn report(load: &LoadItem) -> String {
         ("warnings", found.warnings),
     ];
     let dry = if load.dry_run { " (dry run)" } else { "" };
-    let mut text = format!("load {}: {}{dry}", load.task_id, load.status);
+    let mut lines = vec![format!("load {}: {}{dry}", load.task_id, load.status)];
     for (name, number) in numbers.iter().filter(|(name, number)| *number != 0 || *name == "offers") {
-        text += &format!("\n  {name:<12} {number:>10}");
+        lines.push(format!("  {name:<12} {number:>10}"));
     }
     for (kind, number) in &found.by_type {
-        text += &format!("\n    of type {kind:<12} {number:>5}");
+        lines.push(format!("    of type {kind:<12} {number:>5}"));
     }
     for sample in &load.samples {
         for difference in &sample.differences {
             let (path, from, to) = (&difference.path, &difference.from, &difference.to);
-            text += &format!("\n  {} «{}»: {path}: {from} → {to}", sample.external_id, sample.title);
+            lines.push(format!("  {} «{}»: {path}: {from} → {to}", sample.external_id, sample.title));
         }
     }
-    text
+    lines.join("\n")
 }

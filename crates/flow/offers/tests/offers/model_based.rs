@@ -139,9 +139,9 @@ impl Run {
         let load = Load { seller, task: *task };
         let cut = self.rng.random_range(0..=records.len());
         for (place, part) in [&records[..cut], &records[cut..]].into_iter().enumerate() {
-            load.send(&self.offers, load.batch(place as i64 + 1, part)).await;
+            load.send(&self.offers, Load::batch(place as i64 + 1, part)).await;
         }
-        load.send(&self.offers, load.terminal(2)).await;
+        load.send(&self.offers, Load::terminal(2)).await;
         let shards = [store::Shard::of(seller)];
         offers::autoload::sweep::work(&self.offers, None, &shards).await.unwrap();
         let now = self.offers.clock.now().0;
@@ -277,7 +277,7 @@ impl Load {
         offers.store.transact(store::Shard::of(self.seller), apply).await.unwrap();
     }
 
-    fn batch(&self, number: i64, records: &[Loaded]) -> Kind {
+    fn batch(number: i64, records: &[Loaded]) -> Kind {
         let record = |record: &Loaded| {
             let content = content(&record.title, record.price);
             let issue = Issue { level: Level::Error.into(), code: "geo_missing".into(), ..Issue::default() };
@@ -292,7 +292,7 @@ impl Load {
         Kind::Batch(FeedBatch { number, records: records.iter().map(record).collect() })
     }
 
-    fn terminal(&self, batches: i64) -> Kind {
+    fn terminal(batches: i64) -> Kind {
         Kind::Terminal(FeedTerminal {
             batches,
             on_missing: OnMissing::Delete.into(),

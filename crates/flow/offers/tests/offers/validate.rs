@@ -75,7 +75,7 @@ fn every_refusal_names_its_field() {
         refused("url", "bad_url", |content| content.url = bad.to_owned());
     }
     refused("video_url", "too_long", |content| {
-        content.video_url = format!("https://a.example/{}", "x".repeat(2_048))
+        content.video_url = format!("https://a.example/{}", "x".repeat(2_048));
     });
     refused("vendor", "too_long", |content| content.vendor = "x".repeat(257));
     refused("barcode", "too_long", |content| content.barcode = "1".repeat(65));
