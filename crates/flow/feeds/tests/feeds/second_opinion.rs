@@ -133,9 +133,9 @@ fn xmllint_agrees() {
         for ((text, what), theirs) in files.iter().zip(their_lines(folder.path(), &names)) {
             let ours = our_line(text);
             if theirs.is_some() {
-                bad += 1
+                bad += 1;
             } else {
-                good += 1
+                good += 1;
             }
             if ours != theirs {
                 differ.push(format!("{what}: ours {ours:?}, theirs {theirs:?}"));

@@ -123,7 +123,8 @@ fn broken_xml_costs_one_offer() {
 
 #[test]
 fn pictures_with_spaces_and_cyrillic_and_too_many() {
-    let pictures: String = (0..40).map(|n| format!("<picture>https://a.example/{n}.jpg</picture>")).collect();
+    let pictures: String =
+        (0..40).map(|n| format!("<picture>https://a.example/{n}.jpg</picture>")).collect::<Vec<_>>().concat();
     let (_, content, said) = one(&yml(&format!("<offer id=\"1\"><name>Стул</name>{pictures}</offer>")));
     assert_eq!((content.photo_urls.len(), said), (30, vec!["warning too_many".to_owned()]));
     let (_, content, said) = one(&yml(
