@@ -92,7 +92,7 @@ async fn what_is_no_draft_is_refused() {
         (json!({"anonymous": "short"}), "anonymous"),
         (json!({"owner": "anonymous:x"}), "owner"),
         (json!({"owner": ""}), "owner"),
-        (json!({"category": "boats"}), "category"),
+        (json!({"category": "no-such-category"}), "category"),
         (json!({"who": 1}), "who"),
     ] {
         let answer = client.post("/v1/drafts/current", body).await;

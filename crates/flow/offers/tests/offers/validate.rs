@@ -53,7 +53,7 @@ fn a_plain_offer_is_valid() {
 #[test]
 fn every_refusal_names_its_field() {
     refused("category", "category_missing", |content| content.category_id.clear());
-    refused("category", "category_unknown", |content| content.category_id = "boats".to_owned());
+    refused("category", "category_unknown", |content| content.category_id = "no-such-category".to_owned());
     refused("category", "category_replaced", |content| content.category_id = "pagers".to_owned());
     refused("title", "required", |content| content.title = "  ".to_owned());
     refused("title", "too_long", |content| content.title = "x".repeat(257));
