@@ -122,12 +122,9 @@ mod tests {
 
     #[test]
     fn forms_of_a_word_have_one_stem() {
-        for forms in [
-            ["телефоны", "телефона"],
-            ["детская", "детские"],
-            ["phones", "phone"],
-            ["машины", "машине"],
-        ] {
+        for forms in
+            [["телефоны", "телефона"], ["детская", "детские"], ["phones", "phone"], ["машины", "машине"]]
+        {
             assert_eq!(stem(forms[0]), stem(forms[1]), "{forms:?}");
         }
         assert_eq!(stem("lg"), "lg");
