@@ -9,8 +9,8 @@ use store::{Range, Read as _, Shard, Store, Tx};
 use crate::error::Result;
 use crate::tables::{BodyRow, LETTER_BODIES, LETTERS, LetterKey, LetterRow, RETRIES, Written};
 
-/// Letters of one key looked at in one transaction; more are noted late, which only makes their tries fail.
-const MOST_OF_A_KEY: usize = 1_000;
+/// Letters of one key that are read at once.
+const PAGE: usize = 1_000;
 /// Shards asked at once for a list.
 const LIST_SHARDS: usize = 128;
 
@@ -109,8 +109,21 @@ pub(crate) fn remove(tx: &mut Tx, id: &LetterId, row: &LetterRow) -> store::Resu
     tx.delete(&LETTER_BODIES, id.row())
 }
 
+/// All of them: one that were passed over could later overwrite what is newer.
 async fn of_key(tx: &Tx, key: &str) -> store::Result<Vec<(LetterKey, LetterRow)>> {
-    tx.scan(&LETTERS, Range::prefix((key,), MOST_OF_A_KEY)?).await
+    let mut letters: Vec<(LetterKey, LetterRow)> = Vec::new();
+    loop {
+        let mut range = Range::prefix((key,), PAGE)?;
+        if let Some((last, _)) = letters.last() {
+            range = range.after(last.clone())?;
+        }
+        let page = tx.scan(&LETTERS, range).await?;
+        let is_last = page.len() < PAGE;
+        letters.extend(page);
+        if is_last {
+            return Ok(letters);
+        }
+    }
 }
 
 /// At most `limit` letters behind `after`, in an order that stays.

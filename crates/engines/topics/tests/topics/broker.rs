@@ -68,13 +68,15 @@ impl Broker {
             .stdout(log.try_clone().unwrap())
             .stderr(log)
             .spawn();
-        self.child = Some(child.unwrap());
+        let mut child = child.unwrap();
         let started = Instant::now();
+        let log = || fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         while TcpStream::connect(self.address()).is_err() {
-            let log = || fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
             assert!(started.elapsed() < PATIENCE, "Kafka does not answer: {}", log());
+            assert!(child.try_wait().unwrap().is_none(), "Kafka ended: {}", log());
             std::thread::sleep(Duration::from_millis(100));
         }
+        self.child = Some(child);
     }
 
     fn format(java: &[String], settings: &Path) {
@@ -112,6 +114,9 @@ fn own_settings(model: &str, port: u16, folder: &Path) -> String {
     model.lines().map(own).collect::<Vec<_>>().join("\n")
 }
 
+/// A free port that no outgoing connection is given: those have the ports from 32768 on, and one of them (even one to
+/// the server that is down, which then talks to itself) would keep the server from coming back.
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    let ports = std::iter::repeat_with(|| 14_000 + u16::from_be_bytes(kit::random_bytes()) % 18_000);
+    ports.take(1_000).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a port is free")
 }

@@ -71,7 +71,8 @@ async fn a_killed_broker_loses_nothing_and_needs_no_hand() {
 }
 
 async fn send_until(store: Store, sent: Arc<AtomicUsize>, load: Shutdown) {
-    while load.sleep(Duration::from_millis(10)).await {
+    // A key's rows go one by one, each with a round trip: a slow machine must be able to catch up.
+    while load.sleep(Duration::from_millis(25)).await {
         let number = sent.fetch_add(1, Ordering::SeqCst).to_string();
         for key in KEYS {
             send(&store, key, std::slice::from_ref(&number)).await;

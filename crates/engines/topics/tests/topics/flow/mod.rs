@@ -63,7 +63,7 @@ impl Handler for Notes {
 /// What was seen of a key.
 pub(crate) async fn seen(store: &Store, key: &str) -> Vec<String> {
     let snapshot = store.snapshot(Shard::of(key)).await.unwrap();
-    let rows = snapshot.scan(&SEEN, Range::prefix((key,), 10_000).unwrap()).await.unwrap();
+    let rows = snapshot.scan(&SEEN, Range::prefix((key,), 1_000_000).unwrap()).await.unwrap();
     rows.into_iter().map(|(_, payload)| payload).collect()
 }
 
