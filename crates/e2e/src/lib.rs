@@ -13,5 +13,5 @@ pub mod load;
 pub mod own_feed;
 pub mod program;
 pub mod redis;
-pub mod sweep_bench;
+pub mod snippets_ttl;
 pub mod torture;

@@ -1,5 +1,4 @@
-//! How fast snippets are: over HTTP against a constant handler and against Redis, in lookups, from a topic, and
-//! while a million of them expire.
+//! How fast snippets are: over HTTP against a constant handler and against Redis, in lookups, and from a topic.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,10 +9,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use clap::{Parser, Subcommand};
 use e2e::bench::{self, Figure, Rate, by_turns, rate};
+use e2e::http::Client;
 use e2e::http_pool::Pool;
-use e2e::load::content;
+use e2e::load::bare_fjall::BareFjall;
+use e2e::load::{OfferRows, content};
 use e2e::redis::{self, Redis};
-use e2e::sweep_bench;
 use serde_json::{Value, json};
 
 const CONNECTIONS: usize = 64;
@@ -29,11 +29,8 @@ struct Arguments {
     #[arg(long, default_value_t = 5)]
     seconds: u64,
     /// Messages of the topic.
-    #[arg(long, default_value_t = 100_000)]
+    #[arg(long, default_value_t = 400_000)]
     messages: u64,
-    /// Snippets that expire; 0 leaves it out.
-    #[arg(long, default_value_t = 1_000_000)]
-    expiring: u64,
 }
 
 #[derive(Subcommand)]
@@ -52,11 +49,10 @@ async fn main() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let server = Server::start(folder.path())?;
     let mut figures = over_http(&server, folder.path(), time).await?;
-    figures.push(from_topic(&server, arguments.messages).await?);
+    let messages = arguments.messages;
+    let reference = bare(folder.path(), messages).await?;
+    figures.push(from_topic(&server, messages).await?.beside(reference));
     drop(server);
-    if arguments.expiring > 0 {
-        figures.extend(sweep_bench::run(arguments.expiring, time).await?);
-    }
     bench::print("snippets, 64 connections, load and servers on the same cores", &figures);
     bench::save("snippets", &figures)
 }
@@ -88,28 +84,28 @@ async fn over_http(server: &Server, folder: &Path, time: Duration) -> anyhow::Re
             .beside(theirs.per_second)
             .with_times(&ours),
     ];
-    let read = async |pool: &Arc<Pool>, path: &'static str| {
+    let read = async |pool: &Arc<Pool>, path: fn(u64, usize) -> String, bytes: usize| {
         let pool = pool.clone();
-        rate(CONNECTIONS, time, move |n| {
-            let path =
-                if path.ends_with('/') { format!("{path}{}", (n * 7_919) % KEYS) } else { path.to_owned() };
-            call(pool.clone(), "GET", path, Vec::new())
-        })
-        .await
+        rate(CONNECTIONS, time, move |n| call(pool.clone(), "GET", path(n, bytes), Vec::new())).await
     };
-    let (ours, constant) =
-        by_turns(async || read(&pool, "/card/").await, async || read(&pool, "/healthz").await).await?;
+    let card = |n: u64, _: usize| format!("/card/{}", (n * 7_919) % KEYS);
+    // The same port, frame and door, and an answer of the same size.
+    let constant = |_: u64, bytes: usize| format!("/-/constant?bytes={bytes}");
+    let bytes = pool.good("GET", "/card/1", b"").await?.len();
+    let (ours, theirs) =
+        by_turns(async || read(&pool, card, bytes).await, async || read(&pool, constant, bytes).await)
+            .await?;
     figures.push(
-        Figure::new("GET; constant handler, same frame", "rps", ours.per_second, "≥ 0.5, aim 0.7")
-            .beside(constant.per_second)
+        Figure::new(format!("GET, {bytes} bytes; constant"), "rps", ours.per_second, "≥ 0.5, aim 0.7")
+            .beside(theirs.per_second)
             .with_times(&ours),
     );
-    let redis_get = read(&redis_pool, "/card/").await?;
+    let redis_get = read(&redis_pool, card, bytes).await?;
     figures.push(Figure::new("GET; Redis front", "rps", ours.per_second, "-").beside(redis_get.per_second));
     let looked = lookups(&pool, time).await?;
     let documents = looked.per_second * (LOOKUP_KEYS * NAMES.len() as u64) as f64;
     figures.push(
-        Figure::new("documents by lookups of 100 × 5; GETs", "docs/s", documents, "≥ 20")
+        Figure::new("documents by lookup of 100 × 5; by GET", "docs/s", documents, "≥ 20")
             .beside(ours.per_second)
             .with_times(&looked),
     );
@@ -122,7 +118,7 @@ async fn call(pool: Arc<Pool>, method: &'static str, path: String, body: Vec<u8>
 
 async fn lookups(pool: &Arc<Pool>, time: Duration) -> anyhow::Result<Rate> {
     let pool = pool.clone();
-    rate(8, time, move |n| {
+    rate(CONNECTIONS, time, move |n| {
         let pool = pool.clone();
         async move {
             let keys: Vec<_> =
@@ -167,13 +163,14 @@ fn document(seed: u64) -> Vec<u8> {
 async fn from_topic(server: &Server, messages: u64) -> anyhow::Result<Figure> {
     let admin = Pool::new(server.http);
     admin.good("PUT", "/v1/topics/news", b"").await?;
+    let mut publisher = Client::connect(server.http).await?;
     for first in (0..messages).step_by(500) {
         let records: Vec<Value> = (first..(first + 500).min(messages))
-            .map(|n| json!({"key": n.to_string(), "encoding": "json", "payload": serde_json::from_slice::<Value>(&document(n)).unwrap_or_default()}))
-            .collect();
-        admin
-            .good("POST", "/v1/topics/news/records", json!({ "records": records }).to_string().as_bytes())
-            .await?;
+            .map(|n| {
+                Ok(json!({"key": n.to_string(), "payload": serde_json::from_slice::<Value>(&document(n))?}))
+            })
+            .collect::<anyhow::Result<_>>()?;
+        publisher.post("/v1/topics/news/records", &json!({ "records": records })).await?.expect(201)?;
     }
     std::fs::write(&server.config, config(true))?;
     let began = Instant::now();
@@ -195,7 +192,33 @@ async fn from_topic(server: &Server, messages: u64) -> anyhow::Result<Figure> {
     for n in [0, messages / 2, messages - 1] {
         pool.good("GET", &format!("/news/{n}"), b"").await?;
     }
-    Ok(Figure::new("topic, validated, 1,024 shards", "msg/s", messages as f64 / seconds, "50,000"))
+    Ok(Figure::new("topic, validated; bare batch writes", "msg/s", messages as f64 / seconds, "50,000"))
+}
+
+/// The same documents, written to the bare engine in batches: messages in a second.
+async fn bare(folder: &Path, messages: u64) -> anyhow::Result<f64> {
+    const BATCH: u64 = 500;
+    let bare = Arc::new(BareFjall::open(&folder.join("bare"))?);
+    let began = Instant::now();
+    let writers: Vec<_> = (0..CONNECTIONS as u64)
+        .map(|writer| {
+            let bare = bare.clone();
+            tokio::spawn(async move {
+                let own = (writer * BATCH..messages).step_by(CONNECTIONS * BATCH as usize);
+                for first in own {
+                    let rows: Vec<_> = (first..(first + BATCH).min(messages))
+                        .map(|n| OfferRows { content: document(n), ..OfferRows::new(n % 1_024, n, 1) })
+                        .collect();
+                    bare.write(&rows).await?;
+                }
+                Ok::<_, anyhow::Error>(())
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await??;
+    }
+    Ok(messages as f64 / began.elapsed().as_secs_f64())
 }
 
 fn config(with_topic: bool) -> String {

@@ -3,5 +3,9 @@
 
 mod cluster;
 mod offers_kill;
+mod services;
 mod snippets_kill;
+mod snippets_offers;
+mod snippets_port;
+mod snippets_ttl;
 mod store_kill;

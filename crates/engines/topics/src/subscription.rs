@@ -8,8 +8,8 @@ pub struct Subscription {
     member: Box<dyn Member>,
 }
 
-/// Most records of one poll.
-const POLL_RECORDS: usize = 500;
+/// Most records of one poll, unless its caller says otherwise.
+pub(crate) const POLL_RECORDS: usize = 500;
 
 impl Subscription {
     pub(crate) fn new(description: Description, group: &str, member: Box<dyn Member>) -> Self {

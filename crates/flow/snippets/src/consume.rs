@@ -3,7 +3,7 @@
 //! A message that cannot be stored does not stop its partition: it goes to the lane of retries, or to the dead letters,
 //! in the transaction that moves the group on. Only a failure of the store stops it.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use kit::Timestamp;
@@ -17,7 +17,7 @@ use crate::content::Content;
 use crate::convertors::Document;
 use crate::letters::{self, LetterId};
 use crate::prepare::{Change, languages, prepare, works};
-use crate::put::{Origin, write};
+use crate::put::{Origin, write_documents};
 use crate::snippets::Snippets;
 use crate::tables::{BodyRow, LetterRow};
 use crate::{Error, metrics};
@@ -27,6 +27,10 @@ pub const GROUP: &str = "snippets";
 /// The header that names a message's language, as in HTTP.
 const LANGUAGE_HEADER: &str = "content-language";
 
+/// Most messages of one poll. They are small and spread over all shards: so many fill the shards' transactions with
+/// several each, and all of these share a few commits.
+const MOST_RECORDS: usize = 8_192;
+
 /// Stores the messages of one topic.
 pub(crate) struct Uploader {
     pub(crate) snippets: Snippets,
@@ -34,8 +38,8 @@ pub(crate) struct Uploader {
 }
 
 impl Uploader {
-    fn feed(&self, config: &Config) -> Option<Feed> {
-        config.feeds.iter().find(|feed| feed.topic == self.topic).cloned()
+    fn feed<'c>(&self, config: &'c Config) -> Option<&'c Feed> {
+        config.feeds.iter().find(|feed| feed.topic == self.topic)
     }
 }
 
@@ -43,7 +47,7 @@ impl Uploader {
 impl Handler for Uploader {
     fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable> {
         let config = self.snippets.config();
-        key_of(self.feed(&config).as_ref(), record).map(|key| Shard::of(&key)).map_err(Undecodable)
+        key_of(self.feed(&config), record).map(|key| Shard::of(&key)).map_err(Undecodable)
     }
 
     async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
@@ -51,13 +55,23 @@ impl Handler for Uploader {
         let Some(feed) = self.feed(&config) else {
             return Err(Failure::transient(format!("no section reads topic {} any more", self.topic)));
         };
+        let mut upload = Upload { uploader: self, letters: letters::any(tx).await? };
+        let mut outcomes: BTreeMap<(&str, &'static str), u64> = BTreeMap::new();
         for record in records {
-            let key = key_of(Some(&feed), record).map_err(Failure::determinate)?;
+            let key = key_of(Some(feed), record).map_err(Failure::determinate)?;
             for (target, input) in &feed.targets {
-                self.upload(tx, &key, record, target, input).await?;
+                let outcome = upload.message(tx, &key, record, target, input).await?;
+                *outcomes.entry((target.section.name.as_str(), outcome)).or_default() += 1;
             }
         }
+        for ((section, outcome), messages) in outcomes {
+            metrics::from_topic(section, outcome, messages);
+        }
         Ok(())
+    }
+
+    fn most_records(&self) -> usize {
+        MOST_RECORDS
     }
 }
 
@@ -70,54 +84,78 @@ fn key_of(feed: Option<&Feed>, record: &Record) -> Result<String, String> {
     Ok(key)
 }
 
-impl Uploader {
-    async fn upload(
-        &self,
+/// The messages of one transaction.
+struct Upload<'a> {
+    uploader: &'a Uploader,
+    /// Whether the shard has letters that must hear of what is written.
+    letters: bool,
+}
+
+impl Upload<'_> {
+    /// Stores a message for a section, or keeps it as a letter; says what became of it.
+    async fn message(
+        &mut self,
         tx: &mut Tx,
         key: &str,
         record: &Record,
         target: &Target,
-        input: &Arc<TopicInput>,
-    ) -> Result<(), Failure> {
-        let now = self.snippets.clock().now();
-        let name = &target.section.name;
+        input: &TopicInput,
+    ) -> Result<&'static str, Failure> {
+        let now = self.uploader.snippets.clock().now();
         let language = language_of(record);
         let version = version_of(input, record);
-        let outcome = language.clone().and_then(|language| {
+        let prepared = language.clone().and_then(|language| {
             let changes =
                 changes(target, input, record.payload.clone(), &language).map_err(|error| error.to_string());
             Ok((changes?, version.clone()?))
         });
-        match outcome {
+        match prepared {
             Ok((changes, version)) => {
-                let stored = write(tx, key, &changes, Origin::Message { version }, now).await?;
-                metrics::from_topic(name, if stored > 0 { "stored" } else { "late" });
+                let origin = Origin::Message { version };
+                let written = write_documents(tx, key, &changes, origin, now).await?;
+                if self.letters {
+                    letters::note_overwritten(tx, key, &written, i64::MAX).await?;
+                }
+                Ok(if written.is_empty() { "late" } else { "stored" })
             }
             Err(reason) => {
-                let row = self.failed(record, input, reason, now);
                 let row = LetterRow {
                     source_version: version.unwrap_or_default(),
                     language: language.unwrap_or_default(),
-                    ..row
+                    ..self.uploader.failed(record, input, reason, now)
                 };
-                let outcome = if row.not_before.is_some() { "to_be_retried" } else { "dead_letter" };
-                metrics::from_topic(name, outcome);
-                tracing::warn!(section = name, key, reason = row.reason, outcome, "a message was not stored");
-                let id = LetterId {
-                    key: key.to_owned(),
-                    topic: self.topic.clone(),
-                    partition: record.partition,
-                    offset: record.offset,
-                    section: name.clone(),
-                };
-                let body =
-                    BodyRow { payload: record.payload.clone(), format: input.format.name().to_owned() };
-                letters::keep(tx, &id, row, &body).await?;
+                self.keep(tx, key, record, target, input, row).await
             }
         }
-        Ok(())
     }
 
+    async fn keep(
+        &mut self,
+        tx: &mut Tx,
+        key: &str,
+        record: &Record,
+        target: &Target,
+        input: &TopicInput,
+        row: LetterRow,
+    ) -> Result<&'static str, Failure> {
+        let section = target.section.name.clone();
+        let outcome = if row.not_before.is_some() { "to_be_retried" } else { "dead_letter" };
+        tracing::warn!(section, key, reason = row.reason, outcome, "a message was not stored");
+        let id = LetterId {
+            key: key.to_owned(),
+            topic: self.uploader.topic.clone(),
+            partition: record.partition,
+            offset: record.offset,
+            section,
+        };
+        let body = BodyRow { payload: record.payload.clone(), format: input.format.name().to_owned() };
+        letters::keep(tx, &id, row, &body).await?;
+        self.letters = true;
+        Ok(outcome)
+    }
+}
+
+impl Uploader {
     fn failed(&self, record: &Record, input: &TopicInput, reason: String, now: Timestamp) -> LetterRow {
         let pause = self.snippets.options().retry_pause;
         LetterRow {

@@ -59,6 +59,11 @@ pub struct Letter {
     pub size: u64,
 }
 
+/// Whether the transaction's shard has letters at all. Most have none, and then no key of it need be asked for.
+pub(crate) async fn any(tx: &Tx) -> store::Result<bool> {
+    Ok(!tx.scan(&LETTERS, Range::all(1)).await?.is_empty())
+}
+
 /// Notes in every older letter of the key that these documents are newer now.
 pub(crate) async fn note_overwritten(
     tx: &mut Tx,

@@ -9,9 +9,9 @@
 //! that its `Recursive` names, of the same content and in one transaction, so a reader sees all of them or none.
 //!
 //! The way of content, the same for HTTP and topics: `content.rs` (is it in its format?) → [`Validator`]s → [`Convertor`]
-//! (a document per language) → the schema of the output → `put.rs`. Everything up to `put.rs` happens before the
-//! transaction begins. New validators and convertors are added in `registry.rs`, or need no program at all: a JSON
-//! schema, a description of messages, or a jq file beside the configuration.
+//! (a document per language) → the schema of the output → `put.rs`. Over HTTP everything up to `put.rs` happens before
+//! the transaction begins; messages of a topic that meet in a shard share one. New validators and convertors are added in `registry.rs`, or need no program at all: a JSON
+//! schema, a description of messages, or a jq file beside the configuration (`jq/`, within limits).
 //!
 //! Guarantees:
 //! - an acknowledged PUT is durable and what the next GET gives; all documents of a request change together;
@@ -39,6 +39,7 @@ mod extractors;
 mod format;
 pub mod fuzzing;
 mod get;
+mod jq;
 mod letters;
 mod lookup;
 mod metrics;

@@ -26,11 +26,10 @@ pub(crate) struct Question {
     pub(crate) langs: Vec<String>,
 }
 
-/// A document that was found.
+/// What was found: for each key the documents wanted, in their order.
 pub(crate) struct Found {
-    pub(crate) wanted: Wanted,
-    pub(crate) key: String,
-    pub(crate) row: DocumentRow,
+    pub(crate) wanted: Vec<Wanted>,
+    pub(crate) keys: Vec<(String, Vec<Option<DocumentRow>>)>,
 }
 
 pub(crate) async fn lookup(
@@ -38,7 +37,7 @@ pub(crate) async fn lookup(
     config: &Config,
     question: Question,
     now: Timestamp,
-) -> Result<Vec<Found>> {
+) -> Result<Found> {
     let bad = |message: String| Error::BadRequest(message);
     let langs = if question.langs.is_empty() { vec![String::new()] } else { question.langs };
     if let Some(lang) = langs.iter().find(|lang| !lang.is_empty() && !is_language(lang)) {
@@ -64,15 +63,11 @@ pub(crate) async fn lookup(
     if count > MOST_DOCUMENTS {
         return Err(bad(format!("{count} documents are over the limit of {MOST_DOCUMENTS} for one call")));
     }
-    let wanted = &wanted;
+    let of_each = &wanted;
     let reads = question.keys.into_iter().map(|key| async move {
-        let rows = read(store, &key, wanted, now).await?;
-        let found = rows
-            .into_iter()
-            .zip(wanted)
-            .filter_map(|(row, wanted)| Some(Found { wanted: wanted.clone(), key: key.clone(), row: row? }));
-        Ok::<_, Error>(found.collect::<Vec<_>>())
+        let rows = read(store, &key, of_each, now).await?;
+        Ok::<_, Error>((key, rows))
     });
-    let found: Vec<Vec<Found>> = stream::iter(reads).buffered(KEYS_AT_ONCE).try_collect().await?;
-    Ok(found.into_iter().flatten().collect())
+    let keys = stream::iter(reads).buffered(KEYS_AT_ONCE).try_collect().await?;
+    Ok(Found { wanted, keys })
 }

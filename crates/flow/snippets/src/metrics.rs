@@ -10,8 +10,9 @@ pub(crate) fn refused(section: &str) {
     counter!("snippets_refused_total", "section" => section.to_owned()).increment(1);
 }
 
-pub(crate) fn from_topic(section: &str, outcome: &'static str) {
-    counter!("snippets_messages_total", "section" => section.to_owned(), "outcome" => outcome).increment(1);
+pub(crate) fn from_topic(section: &str, outcome: &'static str, messages: u64) {
+    counter!("snippets_messages_total", "section" => section.to_owned(), "outcome" => outcome)
+        .increment(messages);
 }
 
 pub(crate) fn retried(section: &str, stored: bool) {

@@ -41,14 +41,30 @@ impl Origin {
     }
 }
 
-/// Writes what is not older than what is there; says how many documents that were.
+/// Writes what is not older than what is there, and notes it in the letters of the key.
 pub(crate) async fn write(
     tx: &mut Tx,
     key: &str,
     changes: &[Change],
     origin: Origin,
     now: Timestamp,
-) -> store::Result<usize> {
+) -> store::Result<()> {
+    let written = write_documents(tx, key, changes, origin, now).await?;
+    let before = match origin {
+        Origin::Retry { order, .. } => order,
+        _ => i64::MAX,
+    };
+    letters::note_overwritten(tx, key, &written, before).await
+}
+
+/// Writes what is not older than what is there; says which documents that were. Letters of the key are to be told.
+pub(crate) async fn write_documents(
+    tx: &mut Tx,
+    key: &str,
+    changes: &[Change],
+    origin: Origin,
+    now: Timestamp,
+) -> store::Result<Vec<Written>> {
     let keys: Vec<DocumentKey> = changes.iter().map(|change| row_key(change, key)).collect();
     let old_rows = tx.get_many(&DOCUMENTS, &keys).await?;
     let mut written = Vec::new();
@@ -60,12 +76,7 @@ pub(crate) async fn write(
         replace(tx, row_key, old.as_ref(), new.as_ref())?;
         written.push(Written { snippet: change.snippet.name.clone(), language: change.language.clone() });
     }
-    let before = match origin {
-        Origin::Retry { order, .. } => order,
-        _ => i64::MAX,
-    };
-    letters::note_overwritten(tx, key, &written, before).await?;
-    Ok(written.len())
+    Ok(written)
 }
 
 /// Puts the new row in the old one's place, in the list of what ends when too.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::config::Assets;
 use crate::convertors::{Convertor, Jq, Protobuf};
 use crate::extractors::{Extractor, HeaderValue, JsonPointer, MessageKey, ProtobufField};
+use crate::jq::Threads;
 use crate::validators::{JqCheck, NotEmpty, Validator};
 
 /// What a maker may use.
@@ -34,11 +35,13 @@ impl Registry {
     /// What comes with Dvor.
     #[must_use]
     pub fn shipped() -> Self {
+        let threads = Arc::new(Threads::default());
+        let jq = threads.clone();
         Self { validators: BTreeMap::new(), convertors: BTreeMap::new(), extractors: BTreeMap::new() }
             .with_validator("not_empty", |_| Ok(Arc::new(NotEmpty)))
-            .with_validator("jq", |making| Ok(Arc::new(JqCheck::load(making)?)))
+            .with_validator("jq", move |making| Ok(Arc::new(JqCheck::load(making, &threads)?)))
             .with_convertor("pb", |making| Ok(Arc::new(Protobuf::load(making)?)))
-            .with_convertor("jq", |making| Ok(Arc::new(Jq::load(making)?)))
+            .with_convertor("jq", move |making| Ok(Arc::new(Jq::load(making, &jq)?)))
             .with_extractor("key", |_| Ok(Arc::new(MessageKey)))
             .with_extractor("json", |making| Ok(Arc::new(JsonPointer::new(making.parameter)?)))
             .with_extractor("pb", |making| Ok(Arc::new(ProtobufField::load(making)?)))

@@ -140,7 +140,7 @@ fn fail(
         tx.put(&RETRIES, id.due(at), &())?;
     } else if row.not_before.is_some() {
         tracing::warn!(section = id.section, key = id.key, %error, "a message became a dead letter");
-        metrics::from_topic(&id.section, "dead_letter");
+        metrics::from_topic(&id.section, "dead_letter", 1);
     }
     let attempts = row.attempts + 1;
     let row = LetterRow { reason: error.to_string(), failed_at: now.0, attempts, not_before, ..row };

@@ -17,7 +17,13 @@ pub fn start(snippets: &Snippets, partitions: u32, tasks: &Tasks) {
     tasks.spawn("snippets topics", consumers(snippets.clone(), partitions, tasks.clone()));
 }
 
-/// Keeps one consumer for each topic of the configuration, whatever becomes of that.
+/// Readers of one topic in a process: while one waits for the disk, another one works. The other half of the cores is for
+/// requests.
+fn readers() -> usize {
+    std::thread::available_parallelism().map_or(2, |cores| cores.get() / 2).clamp(2, 8)
+}
+
+/// Keeps consumers for each topic of the configuration, whatever becomes of that.
 async fn consumers(snippets: Snippets, partitions: u32, tasks: Tasks) {
     let mut changes = snippets.changes();
     let mut running: BTreeMap<String, Shutdown> = BTreeMap::new();
@@ -40,7 +46,10 @@ async fn consumers(snippets: Snippets, partitions: u32, tasks: Tasks) {
                 Ok(()) => {
                     let shutdown = tasks.shutdown().child();
                     running.insert(feed.topic.clone(), shutdown.clone());
-                    tasks.spawn("snippets consumer", consume(snippets.clone(), feed.topic.clone(), shutdown));
+                    for _ in 0..readers() {
+                        let work = consume(snippets.clone(), feed.topic.clone(), shutdown.clone());
+                        tasks.spawn("snippets consumer", work);
+                    }
                 }
                 Err(error) => {
                     failed = true;

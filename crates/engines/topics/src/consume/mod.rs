@@ -17,6 +17,7 @@ pub(crate) use applied::forget;
 pub use failure::{Failure, Undecodable};
 
 use self::apply::Applier;
+use crate::subscription::POLL_RECORDS;
 use crate::{Error, Kind, Position, Record, Result, Subscription, Topics, dead_letters, metrics};
 
 /// What a consumer does with records.
@@ -28,12 +29,22 @@ pub trait Handler: Send + Sync {
     /// Applies records of one partition and one shard, in their order, within the transaction. Called again with the
     /// same records after a failure, never after a success. The transaction waits for nothing but its own reads.
     async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure>;
+
+    /// Most records of one poll; a poll also ends after some megabytes, and grows to this only while it is applied
+    /// quickly. Records of a poll that meet in a shard share a transaction, so small ones that spread over all shards
+    /// want many.
+    fn most_records(&self) -> usize {
+        POLL_RECORDS
+    }
 }
 
 /// Positions are committed this often: what they lag behind is skipped by `applied`.
 const COMMIT_EVERY: Duration = Duration::from_millis(500);
 /// How often letters to be retried are looked for without a wake-up, and the lag is told.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// A poll should not take longer to apply.
+const SLOW_POLL: Duration = Duration::from_secs(2);
 
 /// Applies the topic's records under the group's name until the shutdown is called. Failures of the backend and of the
 /// store are waited out.
@@ -66,12 +77,16 @@ async fn run_once(
     let mut consumer = Consumer { subscription, stopped: BTreeMap::new(), done: BTreeMap::new() };
     let mut commit_at = Instant::now() + COMMIT_EVERY;
     let mut look_at = Instant::now() + COMMIT_EVERY;
+    let mut size = POLL_RECORDS;
     while !shutdown.is_called() {
         let resume_at = consumer.resume_at();
         tokio::select! {
-            records = consumer.subscription.poll() => {
-                consumer.apply(&applier, records?).await?;
+            records = consumer.subscription.poll_at_most(size) => {
+                let (records, began) = (records?, Instant::now());
+                let count = records.len();
+                consumer.apply(&applier, records).await?;
                 backoff.reset();
+                size = next_size(size, count, began.elapsed(), handler.most_records());
             }
             () = tokio::time::sleep_until(commit_at), if !consumer.done.is_empty() => {}
             () = tokio::time::sleep_until(resume_at.unwrap_or(commit_at)), if resume_at.is_some() => {
@@ -94,6 +109,18 @@ async fn run_once(
         }
     }
     Ok(())
+}
+
+/// A poll that was full and quick may be larger next time, one that was slow is smaller: a shutdown, a commit or a change
+/// of the assignment waits for what was polled.
+fn next_size(size: usize, count: usize, took: Duration, most: usize) -> usize {
+    if took > SLOW_POLL {
+        (size / 2).max(POLL_RECORDS.min(most))
+    } else if count == size && took < SLOW_POLL / 4 {
+        (size * 2).min(most)
+    } else {
+        size
+    }
 }
 
 struct Consumer {
@@ -187,5 +214,28 @@ impl Consumer {
             self.subscription.commit(&positions).await?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_poll_grows_while_it_is_full_and_quick_and_shrinks_when_it_is_slow() {
+        let (quick, slow) = (Duration::from_millis(100), Duration::from_secs(3));
+        let cases = [
+            (500, 500, quick, 8_192, 1_000),
+            (8_000, 8_000, quick, 8_192, 8_192),
+            (1_000, 999, quick, 8_192, 1_000),
+            (1_000, 1_000, Duration::from_secs(1), 8_192, 1_000),
+            (8_192, 8_192, slow, 8_192, 4_096),
+            (500, 500, slow, 8_192, 500),
+            (500, 500, quick, 500, 500),
+            (500, 500, slow, 100, 250),
+        ];
+        for (size, count, took, most, expected) in cases {
+            assert_eq!(next_size(size, count, took, most), expected, "{size} {count} {took:?} {most}");
+        }
     }
 }

@@ -11,7 +11,6 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use kit::Timestamp;
 use serde::Serialize;
-use serde_json::value::RawValue;
 use store::Shard;
 use web::{Access, Code, Problem, Result};
 
@@ -19,7 +18,7 @@ use crate::address::{self, Address, is_language};
 use crate::config::Work;
 use crate::content::Content;
 use crate::get::{Wanted, read};
-use crate::lookup::{Question, lookup};
+use crate::lookup::{Found, Question, lookup};
 use crate::prepare::{prepare, works};
 use crate::put::{Origin, write};
 use crate::snippets::Snippets;
@@ -32,6 +31,7 @@ pub fn routes(snippets: Snippets) -> Router {
         .route("/-/lookup", post(look_up))
         .route("/-/reload", post(reload))
         .merge(super::letters::routes())
+        .merge(super::constant::routes())
         .route("/{*address}", get(get_one).put(put_one).delete(delete_one))
         .fallback(async || Problem::not_found("there is nothing at this address; snippets are at /NAME/KEY"))
         .method_not_allowed_fallback(async || {
@@ -135,46 +135,41 @@ async fn get_one(
     Ok(answer(&headers, body.into(), "application/json"))
 }
 
-#[derive(Serialize)]
-struct FoundItem<'a> {
-    name: &'a str,
-    key: &'a str,
-    lang: Option<&'a str>,
-    content: Box<RawValue>,
-    expires_at: Option<Timestamp>,
-}
-
 async fn look_up(State(snippets): State<Snippets>, access: Access, body: Bytes) -> Result<Response> {
     access.require_service()?;
     let question: Question = serde_json::from_slice(&body).map_err(|error| {
         Problem::new(Code::BadRequest, format!("the body is not {{\"names\", \"keys\", \"langs\"}}: {error}"))
     })?;
     let config = snippets.config();
-    let found = lookup(snippets.store(), &config, question, snippets.clock().now()).await?;
-    let mut body = Vec::with_capacity(found.iter().map(|found| found.row.content.len() + 128).sum());
-    body.extend_from_slice(b"{\"items\":[");
-    for (index, found) in found.iter().enumerate() {
-        if index > 0 {
-            body.push(b',');
+    let Found { wanted, keys } = lookup(snippets.store(), &config, question, snippets.clock().now()).await?;
+    let mut body = b"{\"items\":[".to_vec();
+    for (key, rows) in &keys {
+        let key = serde_json::Value::from(key.as_str()).to_string();
+        for (wanted, row) in wanted.iter().zip(rows) {
+            if let Some(row) = row {
+                write_item(&mut body, wanted, &key, row);
+                body.push(b',');
+            }
         }
-        let mut content = Vec::new();
-        write_content(&mut content, &found.wanted.work, &found.row);
-        let text = String::from_utf8(content).map_err(|_| corrupt())?;
-        let item = FoundItem {
-            name: &found.wanted.snippet.name,
-            key: &found.key,
-            lang: Some(found.wanted.language.as_str()).filter(|lang| !lang.is_empty()),
-            content: RawValue::from_string(text).map_err(|_| corrupt())?,
-            expires_at: found.row.expires_at.map(Timestamp),
-        };
-        serde_json::to_writer(&mut body, &item).map_err(|_| corrupt())?;
     }
+    body.pop_if(|last| *last == b',');
     body.extend_from_slice(b"]}");
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-fn corrupt() -> Problem {
-    Problem::new(Code::Internal, "a stored document cannot be shown")
+/// A document that was found, as JSON. Written by hand, since content is JSON already and there are many of them; names and
+/// languages need no escapes.
+fn write_item(out: &mut Vec<u8>, wanted: &Wanted, key: &str, row: &DocumentRow) {
+    let language = match wanted.language.as_str() {
+        "" => "null".to_owned(),
+        language => format!("\"{language}\""),
+    };
+    let head =
+        format!("{{\"name\":\"{}\",\"key\":{key},\"lang\":{language},\"content\":", wanted.snippet.name);
+    out.extend_from_slice(head.as_bytes());
+    write_content(out, &wanted.work, row);
+    let ends = row.expires_at.map_or_else(|| "null".to_owned(), |at| format!("\"{}\"", Timestamp(at)));
+    out.extend_from_slice(format!(",\"expires_at\":{ends}}}").as_bytes());
 }
 
 async fn reload(State(snippets): State<Snippets>, access: Access) -> Result<StatusCode> {

@@ -1,4 +1,5 @@
 //! The doors of the system.
 
+mod constant;
 pub mod http;
 mod letters;

@@ -9,7 +9,7 @@ use crate::Format;
 use crate::content::Content;
 use crate::error::Invalid;
 
-pub(crate) use jq::{Jq, Program, Reader};
+pub(crate) use jq::{Jq, Reader};
 pub(crate) use protobuf::{Protobuf, decode, described};
 
 /// What a convertor makes of content in one language.

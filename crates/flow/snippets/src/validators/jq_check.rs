@@ -1,7 +1,10 @@
+use std::sync::Arc;
+
 use super::Validator;
 use crate::content::Content;
-use crate::convertors::{Program, Reader};
+use crate::convertors::Reader;
 use crate::error::Invalid;
+use crate::jq::{Program, Threads};
 use crate::registry::Making;
 
 /// A jq program whose outputs are what is wrong: texts, or objects with `pointer` and `message`. None: all is well.
@@ -11,8 +14,11 @@ pub(crate) struct JqCheck {
 }
 
 impl JqCheck {
-    pub(crate) fn load(making: &Making<'_>) -> Result<Self, String> {
-        Ok(Self { program: Program::load(making.assets, making.parameter)?, reader: Reader::load(making)? })
+    pub(crate) fn load(making: &Making<'_>, threads: &Arc<Threads>) -> Result<Self, String> {
+        Ok(Self {
+            program: Program::load(making.assets, making.parameter, threads)?,
+            reader: Reader::load(making)?,
+        })
     }
 }
 
@@ -21,7 +27,8 @@ impl Validator for JqCheck {
         if !self.reader.reads(content.format) {
             return Ok(());
         }
-        let Some(fault) = self.program.run(&self.reader.json(content)?, "")?.into_iter().next() else {
+        let faults = self.program.run(self.reader.json(content)?, &[""], 1)?;
+        let Some(fault) = faults.into_iter().flatten().next() else {
             return Ok(());
         };
         let text = |name: &str| fault.get(name).and_then(serde_json::Value::as_str).map(str::to_owned);

@@ -4,12 +4,15 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod convert;
+mod docs;
 mod groups;
 mod hostile;
+mod jq;
 mod offers;
 mod options;
 mod prefixes;
 mod refusals;
+mod shout;
 mod time;
 mod topics;
 mod world;

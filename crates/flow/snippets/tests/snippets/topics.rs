@@ -158,3 +158,57 @@ async fn a_lower_version_is_dropped_and_a_delete_leaves_a_grave() {
     world.becomes("/versioned/end", r#"{"versioned":1}"#).await;
     world.letters(0, 0).await;
 }
+
+/// Letters of a key are read in pages of a thousand; a write must reach those of the second page too.
+#[tokio::test]
+async fn a_write_is_newer_than_every_letter_of_its_key_however_many_there_are() {
+    const LETTERS: usize = 1_203;
+    let world = world().await;
+    world.start();
+    let messages = (0..LETTERS).map(|n| message("k", &json!(n.to_string()))).collect();
+    world.topics.publish("dead", messages).await.unwrap();
+    world
+        .until(|| async {
+            let count = world.snippets.letters(None, 2 * LETTERS).await.unwrap().len();
+            if count == LETTERS { Ok(()) } else { Err(format!("{count} letters")) }
+        })
+        .await;
+    world.put("/dead/k", "{\"n\": 2}").await.is(200);
+    std::fs::write(world.folder.path().join("strict.json"), OPEN).unwrap();
+    world.call("POST", "/-/reload", &[], "").await.is(204);
+    let letters = world.snippets.letters(None, LETTERS).await.unwrap();
+    for place in [0, 999, 1_000, 1_001, LETTERS - 1] {
+        let late = world.snippets.retry_letter(&letters[place].id).await;
+        assert!(matches!(late, Err(snippets::Error::Superseded(_))), "letter {place}: {late:?}");
+    }
+    assert_eq!(world.get("/dead/k").await.is(200), json!({"dead": {"n": 2}}));
+}
+
+/// A backlog is read in large polls by several readers at once; each key still ends with its last message.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backlog_keeps_the_order_of_every_key() {
+    const KEYS: usize = 400;
+    const ROUNDS: usize = 12;
+    let world = world().await;
+    for round in 0..ROUNDS {
+        let value = |key: usize| if (key + round).is_multiple_of(50) { json!("bad") } else { json!(round) };
+        let messages = (0..KEYS).map(|key| message(&format!("k{key}"), &value(key))).collect();
+        world.topics.publish("dead", messages).await.unwrap();
+    }
+    world.start();
+    world
+        .until(|| async {
+            let lag: i64 =
+                world.topics.lag("dead", snippets::GROUP).await.unwrap().iter().map(|lag| lag.lag).sum();
+            if lag == 0 { Ok(()) } else { Err(format!("{lag} messages are left")) }
+        })
+        .await;
+    for key in 0..KEYS {
+        let last = if (key + ROUNDS - 1).is_multiple_of(50) { ROUNDS - 2 } else { ROUNDS - 1 };
+        let found = world.get(&format!("/dead/k{key}")).await.is(200);
+        assert_eq!(found["dead"]["n"], json!(last), "k{key}");
+    }
+    let bad = (0..KEYS).flat_map(|key| (0..ROUNDS).map(move |round| key + round));
+    let bad = bad.filter(|sum| sum.is_multiple_of(50)).count();
+    assert_eq!(world.snippets.letters(None, 1_000).await.unwrap().len(), bad);
+}

@@ -49,12 +49,16 @@ impl Answer {
 
 /// Writes a configuration with the files that it names, and gives every snippet its number.
 pub fn write_config(folder: &Path, config: &str, files: &[(&str, &str)]) {
+    write_config_of(folder, config, files, &Registry::shipped());
+}
+
+fn write_config_of(folder: &Path, config: &str, files: &[(&str, &str)], registry: &Registry) {
     for (name, text) in files {
         std::fs::write(folder.join(name), text).unwrap();
     }
     let path = folder.join("config.pb.txt");
     std::fs::write(&path, config).unwrap();
-    let (draft, mut prefixes) = snippets::read(Some(&path), &Registry::shipped()).unwrap();
+    let (draft, mut prefixes) = snippets::read(Some(&path), registry).unwrap();
     prefixes.add_missing(draft.snippets());
     snippets::write_prefixes(&path, &prefixes).unwrap();
 }
@@ -73,21 +77,33 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         write_config(folder.path(), config, files);
         let path = Some(folder.path().join("config.pb.txt"));
-        Self::open(folder, path, clock).await
+        Self::open(folder, path, clock, Registry::shipped()).await
+    }
+
+    /// With validators and convertors of one's own.
+    pub async fn with(config: &str, registry: Registry) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        write_config_of(folder.path(), config, &[], &registry);
+        let path = Some(folder.path().join("config.pb.txt"));
+        Self::open(folder, path, Clock::system(), registry).await
     }
 
     /// With the configuration that comes with Dvor.
     pub async fn shipped() -> Self {
-        Self::open(tempfile::tempdir().unwrap(), None, Clock::system()).await
+        Self::open(tempfile::tempdir().unwrap(), None, Clock::system(), Registry::shipped()).await
     }
 
-    async fn open(folder: TempDir, config: Option<std::path::PathBuf>, clock: Clock) -> Self {
+    async fn open(
+        folder: TempDir,
+        config: Option<std::path::PathBuf>,
+        clock: Clock,
+        registry: Registry,
+    ) -> Self {
         let store = memory();
         let topics =
             Topics::open("embedded:", store.clone(), Tokens::all(), topics::Options::default()).unwrap();
         let options = Options { config, retry_pause: Duration::from_millis(20) };
-        let opened =
-            Snippets::open(store.clone(), topics.clone(), None, clock.clone(), Registry::shipped(), options);
+        let opened = Snippets::open(store.clone(), topics.clone(), None, clock.clone(), registry, options);
         let snippets = opened.await.unwrap();
         let router = snippets::api::http::routes(snippets.clone());
         Self { snippets, store, topics, clock, folder, router, tasks: Tasks::default() }
