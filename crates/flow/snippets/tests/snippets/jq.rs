@@ -40,6 +40,9 @@ async fn a_program_that_never_ends_is_stopped() {
 async fn deep_calls_and_deep_values_do_not_overflow_the_stack() {
     is_refused("def f: 1 + f; f", "1", "a: the jq program was stopped: ").await;
     is_refused("def f: [f]; f", "1", "a: the jq program was stopped: ").await;
+    // Hundreds of thousands of levels, dropped when the program is stopped.
+    let deepest = "reduce range(1e9) as $i (null; [[[[[[[[.]]]]]]]])";
+    is_refused(deepest, "1", "a: the jq program was stopped: ").await;
     let deep = "reduce range(30000) as $i (null; [.])";
     is_refused(deep, "1", "a: the output of the jq program is nested more than 127 times").await;
     is_refused(&format!("error({deep})"), "1", "a: the jq program fails with an error that is nested").await;
