@@ -17,6 +17,10 @@ mod roles;
 mod server;
 mod telemetry;
 
+/// Offers are many small strings, made and dropped on every thread: the system's allocator took a quarter of the time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     // What the HTTP client encrypts with; nobody else has set one before the first line of the program.
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -21,6 +21,8 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// The arrows inside of a layer. Engines stand on each other in one order; of the flow, a stage's save is an
 /// offer's save, and all else meets in topics.
 const ARROWS: &[(&str, &str)] = &[
+    ("engines/store", "engines/servers"),
+    ("engines/topics", "engines/servers"),
     ("engines/cluster", "engines/store"),
     ("engines/topics", "engines/store"),
     ("engines/topics", "engines/cluster"),

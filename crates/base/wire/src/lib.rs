@@ -43,5 +43,13 @@ pub mod photos {
     pub use v1::*;
 }
 
+/// Cards of offers.
+pub mod snippets {
+    pub mod v1 {
+        include!(concat!(env!("OUT_DIR"), "/dvor.snippets.v1.rs"));
+    }
+    pub use v1::*;
+}
+
 /// All of `proto/` as a compiled descriptor set, for reflection and for snippets.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -3,7 +3,7 @@
 
 mod cluster;
 mod offers_kill;
-mod services;
+mod patience;
 mod snippets_kill;
 mod snippets_offers;
 mod snippets_port;

@@ -1,11 +1,11 @@
 //! The platform's own use of snippets, through the real program: an offer's cards come with it, follow it and go with it.
 
 use e2e::http::Client;
-use e2e::load::Database;
 use e2e::program::Program;
 use serde_json::{Value, json};
+use servers::Database;
 
-use crate::services::{self, until};
+use crate::patience::until;
 
 async fn ask(client: &mut Client, method: &str, path: &str, headers: &str, body: &Value) -> (u16, Value) {
     let body = if body.is_null() { String::new() } else { body.to_string() };
@@ -72,13 +72,8 @@ async fn cards_follow_an_offer_on_the_embedded_engines() {
 /// With topics in the database too: the names of Kafka's topics are everybody's.
 #[tokio::test(flavor = "multi_thread")]
 async fn cards_follow_an_offer_on_postgresql() {
-    let Some(server) = services::given("DVOR_TEST_POSTGRES", "cards_follow_an_offer_on_postgresql") else {
-        return;
-    };
-    let database = Database::create(&server).await.unwrap();
+    let Some(database) = Database::create("cards_follow_an_offer_on_postgresql").await else { return };
     let folder = tempfile::tempdir().unwrap();
     let program = Program::start(folder.path(), &["--store", &database.url]).unwrap();
     cards_follow_an_offer(&program).await;
-    drop(program);
-    database.remove().await.unwrap();
 }

@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use e2e::http::{Answer, Client};
-use e2e::load::Database;
 use e2e::program::Program;
 use serde_json::{Value, json};
+use servers::Database;
 
-use crate::services::{self, until};
+use crate::patience::until;
 
 const JSON: &str = "content-type: json\r\n";
 
@@ -209,9 +209,8 @@ async fn every_route_answers_on_the_embedded_engines() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_route_answers_on_postgresql_and_kafka() {
     let test = "every_route_answers_on_postgresql_and_kafka";
-    let Some(server) = services::given("DVOR_TEST_POSTGRES", test) else { return };
-    let Some(kafka) = services::given("DVOR_TEST_KAFKA", test) else { return };
-    let database = Database::create(&server).await.unwrap();
+    let Some(database) = Database::create(test).await else { return };
+    let Some(kafka) = servers::kafka(test) else { return };
     let folder = tempfile::tempdir().unwrap();
     // The broker is shared, so the topic is our own, and roles that read the usual ones stay away.
     let topic = format!("news_{}", kit::random_id());
@@ -221,6 +220,4 @@ async fn every_route_answers_on_postgresql_and_kafka() {
     every_route(&mut port).await;
     hostile_addresses(&mut port).await;
     messages_of_a_topic(&mut port, &topic).await;
-    drop(port);
-    database.remove().await.unwrap();
 }

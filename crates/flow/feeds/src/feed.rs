@@ -124,7 +124,7 @@ fn check_settings(feeds: &Feeds, settings: &FeedSettings) -> Result<()> {
 }
 
 /// Gives the loader's row the feed's url, version and next moment, or takes the row away.
-async fn schedule(tx: &mut Tx, key: &FeedKey, feed: &FeedRow, now: Timestamp) -> Result<()> {
+pub(crate) async fn schedule(tx: &mut Tx, key: &FeedKey, feed: &FeedRow, now: Timestamp) -> Result<()> {
     let before = tx.get(&FEED_LOADER_TASK, key.row()).await?;
     if let Some(before) = &before {
         tx.delete(&FEED_DUE, (before.next_fetch_at, key.seller.as_str(), key.namespace.as_str()))?;
@@ -244,7 +244,7 @@ pub async fn remove(feeds: &Feeds, key: &FeedKey, offers: OnMissing) -> Result<i
 }
 
 /// Ends what is under way, and makes the whole history old.
-async fn end_all(tx: &mut Tx, feeds: &Feeds, key: &FeedKey) -> Result<()> {
+pub(crate) async fn end_all(tx: &mut Tx, feeds: &Feeds, key: &FeedKey) -> Result<()> {
     for ((.., task_id), mut task) in tx.scan(&TASKS, Range::prefix(key.row(), MOST_TASKS)?).await? {
         if !tasks::is_final(task.status()) {
             if task.begun {

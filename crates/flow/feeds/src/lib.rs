@@ -29,6 +29,7 @@ pub mod check;
 pub mod cleanup;
 pub mod config;
 pub mod decide;
+pub mod erase;
 mod error;
 pub mod errors;
 mod fatal;
@@ -83,6 +84,8 @@ pub const FEED_OFFERS_TOPIC: &str = "feed.offers";
 pub const FEED_RESULTS_TOPIC: &str = "feed.results";
 /// A person's word on a held load.
 pub const FEED_DECISIONS_TOPIC: &str = "feed.decisions";
+/// Sellers that are erased.
+pub const ERASURES_TOPIC: &str = "offers.erasures";
 
 /// Woken when a load may be processed.
 pub const QUEUE_CHANNEL: &str = "feeds.queue";

@@ -31,6 +31,7 @@ mod answer;
 pub mod api;
 pub mod bundle;
 mod config;
+mod erase;
 mod error;
 mod issue;
 mod metrics;
@@ -52,6 +53,7 @@ use store::Store;
 use tokio::sync::Semaphore;
 
 pub use config::{Format, Settings};
+pub use erase::Erasures;
 pub use error::{Error, Result};
 pub use receive::Requests;
 pub use release::{owns, release};
@@ -63,6 +65,8 @@ pub use work::{run, work_shards};
 pub const REQUESTS_TOPIC: &str = "photos.requests";
 /// Their answers, keyed likewise.
 pub const RESULTS_TOPIC: &str = "photos.results";
+/// Sellers that are erased.
+pub const ERASURES_TOPIC: &str = "offers.erasures";
 /// The group that reads the requests.
 pub const GROUP: &str = "photos";
 /// The role under whose tokens requests are worked on, and the channel that wakes it.

@@ -72,7 +72,7 @@ fn decode(record: &Record) -> Result<PhotoRequest, Undecodable> {
     Ok(request)
 }
 
-fn failure(error: Error) -> Failure {
+pub(crate) fn failure(error: Error) -> Failure {
     match error {
         Error::Store(error) => error.into(),
         Error::Topics(error) => error.into(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::config::Assets;
-use crate::convertors::{Convertor, Jq, Protobuf};
+use crate::convertors::{Convertor, Jq, OfferCards, Protobuf};
 use crate::extractors::{Extractor, HeaderValue, JsonPointer, MessageKey, ProtobufField};
 use crate::jq::Threads;
 use crate::validators::{JqCheck, NotEmpty, Validator};
@@ -42,6 +42,7 @@ impl Registry {
             .with_validator("jq", move |making| Ok(Arc::new(JqCheck::load(making, &threads)?)))
             .with_convertor("pb", |making| Ok(Arc::new(Protobuf::load(making)?)))
             .with_convertor("jq", move |making| Ok(Arc::new(Jq::load(making, &jq)?)))
+            .with_convertor("offer_card", |_| Ok(Arc::new(OfferCards)))
             .with_extractor("key", |_| Ok(Arc::new(MessageKey)))
             .with_extractor("json", |making| Ok(Arc::new(JsonPointer::new(making.parameter)?)))
             .with_extractor("pb", |making| Ok(Arc::new(ProtobufField::load(making)?)))

@@ -1,13 +1,14 @@
 use anyhow::Result;
+use feeds::erase::Erasures;
 use feeds::results::{GROUP, Results};
-use feeds::{FEED_DECISIONS_TOPIC, FEED_OFFERS_TOPIC, FEED_RESULTS_TOPIC};
+use feeds::{ERASURES_TOPIC, FEED_DECISIONS_TOPIC, FEED_OFFERS_TOPIC, FEED_RESULTS_TOPIC};
 use kit::Tasks;
 
 use crate::app::App;
 
 /// Loads on their way to the offers and back: batches, results, timers, webhooks and forgetting.
 pub async fn start(app: &App, tasks: &Tasks) -> Result<()> {
-    for topic in [FEED_OFFERS_TOPIC, FEED_RESULTS_TOPIC, FEED_DECISIONS_TOPIC] {
+    for topic in [FEED_OFFERS_TOPIC, FEED_RESULTS_TOPIC, FEED_DECISIONS_TOPIC, ERASURES_TOPIC] {
         app.topics.ensure(topic, app.config.topic.partitions).await?;
     }
     let (topics, results) = (app.topics.clone(), Results(app.feeds.clone()));
@@ -15,6 +16,10 @@ pub async fn start(app: &App, tasks: &Tasks) -> Result<()> {
     let over = shutdown();
     tasks.spawn("feed results", async move {
         topics::consume::run(topics, FEED_RESULTS_TOPIC, GROUP, results, over).await;
+    });
+    let (topics, erasures, over) = (app.topics.clone(), Erasures(app.feeds.clone()), shutdown());
+    tasks.spawn("feed erasures", async move {
+        topics::consume::run(topics, ERASURES_TOPIC, GROUP, erasures, over).await;
     });
     if let Some(cluster) = &app.cluster {
         let (feeds, cluster) = (|| app.feeds.clone(), || cluster.clone());

@@ -6,7 +6,7 @@ use store::{Schema, Store};
 use topics::conformance::{self as suite, Fixture};
 use topics::{Options, Tokens, Topics};
 
-use crate::servers::{self, Database};
+use servers::Database;
 
 fn schema() -> Schema {
     Schema::new(topics::tables())
@@ -88,7 +88,7 @@ macro_rules! conformance {
         mod kafka {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $name() {
-                if let Some(address) = super::servers::kafka(stringify!($name)) {
+                if let Some(address) = servers::kafka(stringify!($name)) {
                     super::suite::$name(&super::Kafka(address)).await;
                 }
             })*

@@ -1,14 +1,12 @@
 //! A Kafka of a test's own, to be killed and started again, made after the one that `cargo xtask test` runs.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-
-use crate::servers;
 
 /// A broker has this long to answer.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -34,7 +32,7 @@ impl Broker {
         let argv: Vec<String> = serde_json::from_value(kafka["argv"].clone()).unwrap();
         let env: std::collections::BTreeMap<String, String> =
             serde_json::from_value(kafka["env"].clone()).unwrap_or_default();
-        let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
+        let (port, folder) = (servers::free_port(), tempfile::tempdir().unwrap());
         let settings = folder.path().join("server.properties");
         let (model, java) = argv.split_last().unwrap();
         fs::write(&settings, own_settings(&fs::read_to_string(model).unwrap(), port, folder.path())).unwrap();
@@ -101,7 +99,7 @@ impl Drop for Broker {
 
 /// The settings of the model with ports and a folder of our own.
 fn own_settings(model: &str, port: u16, folder: &Path) -> String {
-    let controller = free_port();
+    let controller = servers::free_port();
     let own = |line: &str| match line.split_once('=').map_or("", |(name, _)| name) {
         "controller.quorum.voters" => format!("controller.quorum.voters=1@127.0.0.1:{controller}"),
         "listeners" => {
@@ -112,11 +110,4 @@ fn own_settings(model: &str, port: u16, folder: &Path) -> String {
         _ => line.to_owned(),
     };
     model.lines().map(own).collect::<Vec<_>>().join("\n")
-}
-
-/// A free port that no outgoing connection is given: those have the ports from 32768 on, and one of them (even one to
-/// the server that is down, which then talks to itself) would keep the server from coming back.
-fn free_port() -> u16 {
-    let ports = std::iter::repeat_with(|| 14_000 + u16::from_be_bytes(kit::random_bytes()) % 18_000);
-    ports.take(1_000).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a port is free")
 }

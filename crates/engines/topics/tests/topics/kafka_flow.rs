@@ -109,7 +109,7 @@ fn first_times(payloads: &[String]) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_store_stops_partitions_and_nothing_is_lost_or_done_twice() {
     let name = "a_failing_store_stops_partitions_and_nothing_is_lost_or_done_twice";
-    let Some(address) = crate::servers::kafka(name) else { return };
+    let Some(address) = servers::kafka(name) else { return };
     let store = memory();
     // A transaction here has some hundred reads and one commit.
     let plan = FaultPlan { error_before: 0.003, error_after: 0.3, ..FaultPlan::none(7) };
@@ -141,7 +141,7 @@ async fn a_failing_store_stops_partitions_and_nothing_is_lost_or_done_twice() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_topic_made_anew_is_not_skipped() {
-    let Some(address) = crate::servers::kafka("a_topic_made_anew_is_not_skipped") else { return };
+    let Some(address) = servers::kafka("a_topic_made_anew_is_not_skipped") else { return };
     let store = memory();
     let topics = open(&address, &store);
     let topic = format!("anew-{}", kit::random_id());

@@ -5,7 +5,6 @@ mod backends;
 mod broker;
 mod flow;
 mod kafka_flow;
-mod servers;
 
 /// Runs a test on virtual time, once for each seed.
 fn seeds(count: u64, test: impl AsyncFn(u64)) {

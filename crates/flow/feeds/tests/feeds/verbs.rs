@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use feeds::config::Settings;
+use feeds::erase::Erasures;
 use feeds::feed::Pause;
+use feeds::tables::FEED_DUE;
 use feeds::upload::Upload;
 use feeds::{Error, FeedKey};
 use store::{Range, Shard};
@@ -94,6 +96,48 @@ async fn a_removed_feed_takes_its_offers_along_or_leaves_them_as_manual() {
         // A new feed of the name goes on counting.
         assert_eq!(world.load(&key, &many(0..2)).await.task_id, removal + 1);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_of_an_erased_seller_stays_but_the_number_of_his_loads() {
+    let world = World::new().await;
+    let (key, fetched) = (seller(), FeedKey::new("shop", "fetched").unwrap());
+    let neighbour = FeedKey::new("other", "default").unwrap();
+    world.load(&neighbour, &many(0..3)).await;
+    let ended = world.load(&key, &(many(0..5) + "<broken")).await.task_id;
+    let url = FeedSettings {
+        url: "http://127.0.0.1:9/feed.xml".to_owned(),
+        ..feeds::feed::default_settings(&world.feeds)
+    };
+    feeds::feed::put(&world.feeds, &fetched, url).await.unwrap();
+    let waiting = world.upload(&key, &many(0..9)).await;
+    let (topics, end) = (world.feeds.topics.clone(), world.tasks.shutdown().clone());
+    topics.ensure(feeds::ERASURES_TOPIC, 1).await.unwrap();
+    for _ in 0..2 {
+        topics.publish(feeds::ERASURES_TOPIC, vec![topics::Message::new("shop", "shop")]).await.unwrap();
+    }
+    let erasures = Erasures(world.feeds.clone());
+    world.tasks.spawn("erasures", async move {
+        topics::consume::run(topics, feeds::ERASURES_TOPIC, feeds::results::GROUP, erasures, end).await;
+    });
+    world.settle().await;
+    feeds::cleanup::forget_due(&world.feeds).await.unwrap();
+    world.process().await;
+    for task_id in [ended, waiting] {
+        let gone = feeds::history::load(&world.feeds, &key, task_id).await;
+        assert!(matches!(gone, Err(Error::NoTask { .. })), "{gone:?}");
+    }
+    for key in [&key, &fetched] {
+        assert!(matches!(feeds::history::feed(&world.feeds, key).await, Err(Error::NoFeed(_))));
+    }
+    let due = world.feeds.store.scan_shards(&FEED_DUE, &[key.shard()], Range::all(10)).await.unwrap();
+    assert!(due.is_empty(), "{due:?}");
+    world.settle().await;
+    world.feeds.clock.advance(Duration::from_secs(2 * 86_400));
+    world.feeds.files.delete_due(&Shard::all().collect::<Vec<_>>()).await.unwrap();
+    // The neighbour's file and fingerprints.
+    assert_eq!(world.objects.names().len(), 2);
+    assert_eq!(world.load(&key, &many(0..2)).await.task_id, waiting + 1);
 }
 
 #[tokio::test(start_paused = true)]

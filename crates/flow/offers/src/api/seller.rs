@@ -17,6 +17,7 @@ use web::{Access, Language, Problem, Result};
 use wire::offers::Erasure;
 use wire::offers::erasure::Phase;
 
+use super::json::{OfferJson, Reader};
 use crate::Offers;
 
 pub fn routes() -> OpenApiRouter<Offers> {
@@ -97,7 +98,7 @@ async fn erasure(
     Ok(Json(ErasureJson::of(&seller, &row)))
 }
 
-/// All offers of a seller, deleted and archived ones too, one JSON object per line.
+/// All offers of a seller as `GET /v1/offers/{id}` gives them, deleted and archived ones too, one per line.
 ///
 /// A line `{"error": …}` at the end says that the rest could not be read.
 #[utoipa::path(get, path = "/v1/sellers/{seller}/export", tag = "sellers", responses(
@@ -108,12 +109,14 @@ async fn erasure(
 async fn export(
     State(offers): State<Offers>,
     access: Access,
+    headers: HeaderMap,
     Path(seller): Path<String>,
 ) -> Result<Response> {
     require(&access, &seller)?;
-    let lines = offers.export(&seller).map(|offer| {
+    let (catalog, language) = (offers.catalog.clone(), Language::of(&headers));
+    let lines = offers.export(&seller).map(move |offer| {
         Ok::<_, Infallible>(match offer {
-            Ok(offer) => line(&offer),
+            Ok(offer) => line(&OfferJson::of(&offer, Reader { catalog: &catalog, language })),
             Err(error) => line(&serde_json::json!({ "error": error.to_string() })),
         })
     });
@@ -122,7 +125,7 @@ async fn export(
 }
 
 fn line(value: &impl Serialize) -> Bytes {
-    // Messages of plain fields become JSON without fail.
+    // Plain fields become JSON without fail.
     let mut line = serde_json::to_vec(value).unwrap_or_default();
     line.push(b'\n');
     line.into()

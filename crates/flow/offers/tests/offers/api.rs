@@ -100,7 +100,7 @@ fn service() -> Client {
 }
 
 #[track_caller]
-fn refused(answer: &Answer, status: u16, name: &str) {
+pub(crate) fn refused(answer: &Answer, status: u16, name: &str) {
     let kind = answer.body["type"].as_str().unwrap_or_default();
     let expected = format!("urn:dvor:problem:{name}");
     assert_eq!((answer.status.as_u16(), kind), (status, expected.as_str()), "{}", answer.body);
@@ -115,7 +115,7 @@ async fn an_offer_reads_back_as_it_was_written_and_settled() {
     let offer = read.body;
     assert_eq!(offer["category"]["path"], json!(["Electronics", "Phones and communication", "Smartphones"]));
     assert_eq!(offer["attributes"][0]["value"], "apple", "an option is kept by its id");
-    assert_eq!(offer["attributes"][1]["value"], 1024.0, "a number is kept in the attribute's unit");
+    assert_eq!(offer["attributes"][1]["value"], 1024, "a number is kept in the attribute's unit");
     assert_eq!(offer["photos"][0]["state"], "waiting");
     assert_eq!(offer["origin"]["kind"], "manual");
     let dashed = format!("{}-{}", &id[..5], &id[5..]);

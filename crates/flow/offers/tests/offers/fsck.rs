@@ -6,6 +6,7 @@ use offers::fsck::{Mode, Scope, fsck};
 use offers::tables::{COUNTERS, DUE, FEED, FEED_HEAD, FEED_ORDINALS, PRESETS, PRESETS_COUNT};
 use offers::write::{Expected, Verb};
 use offers::{Offers, Preset, Settings};
+use servers::Database;
 use store::{Read as _, Shard, Tx};
 use wire::offers::{FeedHead, FeedRow};
 
@@ -67,7 +68,7 @@ async fn write_until(offers: Offers, writer: usize, stop: Arc<AtomicBool>, writt
     }
 }
 
-async fn repaired_while_eight_write(engine: Engine) {
+async fn repaired_while_eight_write(engine: Engine<'_>) {
     let kept = keep(engine, Settings::default()).await;
     let mut ids = Vec::new();
     for number in 0..300 {
@@ -110,6 +111,15 @@ async fn drift_is_repaired_exactly_while_eight_write_in_memory() {
 #[tokio::test(flavor = "multi_thread")]
 async fn drift_is_repaired_exactly_while_eight_write_embedded() {
     repaired_while_eight_write(Engine::Embedded).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn drift_is_repaired_exactly_while_eight_write_on_postgres() {
+    let Some(database) = Database::create("drift_is_repaired_exactly_while_eight_write_on_postgres").await
+    else {
+        return;
+    };
+    repaired_while_eight_write(Engine::Postgres(&database.url)).await;
 }
 
 #[tokio::test]

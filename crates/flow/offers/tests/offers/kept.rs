@@ -20,9 +20,11 @@ pub(crate) struct Kept {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Engine {
+pub(crate) enum Engine<'a> {
     Memory,
     Embedded,
+    /// The address of a database of the test's own.
+    Postgres(&'a str),
 }
 
 fn schema() -> Schema {
@@ -31,7 +33,7 @@ fn schema() -> Schema {
     )
 }
 
-pub(crate) async fn keep(engine: Engine, settings: Settings) -> Kept {
+pub(crate) async fn keep(engine: Engine<'_>, settings: Settings) -> Kept {
     let folder = tempfile::tempdir().unwrap();
     let store = match engine {
         Engine::Memory => Store::memory(schema()),
@@ -39,6 +41,9 @@ pub(crate) async fn keep(engine: Engine, settings: Settings) -> Kept {
             let url = format!("embedded:{}", folder.path().join("store").display());
             let options = store::Options { cache_bytes: 16 << 20, reserve_bytes: 0, ..Default::default() };
             Store::open(&[url], schema(), &options).await.unwrap()
+        }
+        Engine::Postgres(url) => {
+            Store::open(&[url.to_owned()], schema(), &store::Options::default()).await.unwrap()
         }
     };
     let objects = files::objects::open("memory:").unwrap();

@@ -3,6 +3,7 @@
 
 mod api;
 mod api_access;
+mod api_seller;
 mod archive;
 mod autoload;
 mod autoload_back;

@@ -13,6 +13,7 @@ use offers::{Error, Offers, Settings};
 use prost::Message as _;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
+use servers::Database;
 use topics::Record;
 use topics::consume::Handler as _;
 use wire::feeds::feed_message::Kind;
@@ -21,7 +22,7 @@ use wire::offers::Opinion;
 use wire::offers::opinion::Verdict;
 
 use crate::plain::{Answer, DAY_US, Known, Loaded, Plain, Row};
-use crate::support::{content, embedded, in_memory};
+use crate::support::{content, embedded, in_memory, postgres};
 
 const SELLERS: [&str; 3] = ["north", "south", "empty"];
 
@@ -337,4 +338,10 @@ async fn offers_do_what_a_plain_model_does() {
 async fn and_so_they_do_on_the_embedded_engine() {
     let (offers, _folder) = embedded(settings(3)).await;
     run(offers, 100, 600).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn and_so_they_do_on_postgres() {
+    let Some(database) = Database::create("and_so_they_do_on_postgres").await else { return };
+    run(postgres(&database, settings(3)).await, 200, 600).await;
 }

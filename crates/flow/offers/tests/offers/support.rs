@@ -4,6 +4,7 @@ use catalog::Catalog;
 use kit::{Clock, Timestamp};
 use model::{Content, Money};
 use offers::{Offers, Settings};
+use servers::Database;
 use store::{Options, Schema, Store, TableSpec};
 
 /// A moment in the year 2026.
@@ -30,6 +31,12 @@ pub(crate) async fn embedded(settings: Settings) -> (Offers, tempfile::TempDir) 
     let options = Options { reserve_bytes: 0, ..Options::default() };
     let store = Store::open(&[url], schema(), &options).await.unwrap();
     (offers_on(store, settings), folder)
+}
+
+/// PostgreSQL, in a database of the test's own.
+pub(crate) async fn postgres(database: &Database, settings: Settings) -> Offers {
+    let store = Store::open(&[database.url.clone()], schema(), &Options::default()).await.unwrap();
+    offers_on(store, settings)
 }
 
 pub(crate) fn content(title: &str, price_minor: Option<i64>) -> Content {

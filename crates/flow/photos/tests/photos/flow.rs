@@ -1,11 +1,11 @@
 //! From requests to results.
 
-use photos::tables::{PHOTO_ERRORS, PHOTO_URLS};
+use photos::tables::{ErrorRow, PHOTO_ERRORS, PHOTO_URLS, PHOTO_USES};
 use store::Range;
 use wire::photos::PhotoResult;
 
 use crate::images::{jpeg, png_bomb};
-use crate::world::{World, releasing, request, state};
+use crate::world::{SELLER, World, releasing, request, state};
 
 fn states(results: &[PhotoResult]) -> Vec<(&str, Vec<&str>)> {
     results
@@ -110,4 +110,65 @@ async fn the_worker_is_woken_by_a_request() {
     assert_eq!(states(&world.deliver().await), [("r1", vec!["ready"])]);
     shutdown.call();
     worker.await.unwrap();
+}
+
+#[tokio::test]
+async fn nothing_of_an_erased_seller_stays() {
+    let world = World::new().await;
+    let used = world.gallery.hang("a.jpg", jpeg(300, 200, 1));
+    let gone = world.gallery.url("gone.jpg");
+    world.receive(&request("r1", 7, &[&used, &gone])).await;
+    world.work().await;
+    // An uploaded photo that no offer names, and one of another seller.
+    photos::upload(&world.photos(), SELLER, jpeg(300, 200, 2)).await.unwrap();
+    let other = photos::upload(&world.photos(), "seller-2", jpeg(300, 200, 3)).await.unwrap();
+    for _ in 0..2 {
+        world.apply(&photos::Erasures, SELLER.as_bytes().to_vec()).await;
+    }
+    world.deliver().await;
+    world.sweep().await;
+    let all: Vec<_> = store::Shard::all().collect();
+    let urls = world.store.scan_shards(&PHOTO_URLS, &all, Range::all(10)).await.unwrap();
+    assert_eq!(urls.iter().map(|(_, _, row)| row.url.as_str()).collect::<Vec<_>>(), [other.url]);
+    assert!(world.store.scan_shards(&PHOTO_USES, &all, Range::all(10)).await.unwrap().is_empty());
+    assert!(world.store.scan_shards(&PHOTO_ERRORS, &all, Range::all(10)).await.unwrap().is_empty());
+    world.check_settled("one seller is erased").await;
+}
+
+#[tokio::test]
+async fn an_erasure_of_many_goes_on_by_itself() {
+    let world = World::new().await;
+    let fill = async |tx: &mut store::Tx| {
+        for number in 0..450_u32 {
+            let row = ErrorRow { url: number.to_string(), ..ErrorRow::default() };
+            tx.put(&PHOTO_ERRORS, (SELLER, number.to_be_bytes().to_vec()), &row)?;
+        }
+        Ok::<_, store::Error>(())
+    };
+    world.store.transact(World::shard(), fill).await.unwrap();
+    let topics =
+        topics::Topics::open("embedded:", world.store.clone(), None, topics::Options::default()).unwrap();
+    topics.ensure(photos::ERASURES_TOPIC, 1).await.unwrap();
+    let sent = vec![topics::Message::new(SELLER, SELLER)];
+    topics.publish(photos::ERASURES_TOPIC, sent).await.unwrap();
+    let (shutdown, topic) = (kit::Shutdown::new(), photos::ERASURES_TOPIC);
+    let emptied = async {
+        while !world
+            .store
+            .scan_shards(&PHOTO_ERRORS, &[World::shard()], Range::all(1))
+            .await
+            .unwrap()
+            .is_empty()
+        {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        shutdown.call();
+    };
+    tokio::join!(
+        topics::relay::run(topics.clone(), shutdown.clone()),
+        topics::consume::run(topics.clone(), topic, photos::GROUP, photos::Erasures, shutdown.clone()),
+        emptied,
+    );
+    let messages = topics.read(topic, 0, 0, 10).await.unwrap().len();
+    assert_eq!(messages, 3, "450 in steps of 200");
 }

@@ -19,7 +19,7 @@ use photos::{Photos, Requests, Settings};
 use prost::Message as _;
 use store::{Faults, Range, Schema, Shard, Store, Tx};
 use topics::Record;
-use topics::consume::Handler as _;
+use topics::consume::Handler;
 use wire::model::{Photo, PhotoState};
 use wire::photos::{PhotoRequest, PhotoResult};
 
@@ -111,17 +111,20 @@ impl World {
 
     /// A message of the topic arrives.
     pub(crate) async fn receive(&self, request: &PhotoRequest) {
+        self.apply(&Requests { clock: self.clock.clone() }, request.encode_to_vec()).await;
+    }
+
+    pub(crate) async fn apply(&self, handler: &impl Handler, payload: Vec<u8>) {
         let record = Record {
             partition: 0,
             offset: self.offset.fetch_add(1, Ordering::SeqCst) as i64,
             key: Vec::new(),
-            payload: request.encode_to_vec().into(),
+            payload: payload.into(),
             headers: Vec::new(),
             timestamp: self.clock.now(),
         };
-        let requests = Requests { clock: self.clock.clone() };
-        let shard = requests.shard_of(&record).unwrap();
-        let apply = async |tx: &mut Tx| requests.apply(tx, std::slice::from_ref(&record)).await;
+        let shard = handler.shard_of(&record).unwrap();
+        let apply = async |tx: &mut Tx| handler.apply(tx, std::slice::from_ref(&record)).await;
         self.store
             .transact(shard, async |tx| {
                 apply(tx).await.map_err(|error| store::Error::invalid(error.to_string()))
@@ -144,7 +147,7 @@ impl World {
             topics::Options { clock: self.clock.clone(), ..topics::Options::default() },
         )
         .unwrap();
-        for topic in [photos::RESULTS_TOPIC, files::RELEASES] {
+        for topic in [photos::RESULTS_TOPIC, files::RELEASES, photos::ERASURES_TOPIC] {
             topics.ensure(topic, 1).await.unwrap();
         }
         let shutdown = kit::Shutdown::new();

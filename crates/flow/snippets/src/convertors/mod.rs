@@ -1,6 +1,7 @@
 //! What is made of content. A convertor is made once, when the configuration is read.
 
 mod jq;
+mod offer_card;
 mod protobuf;
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use crate::content::Content;
 use crate::error::Invalid;
 
 pub(crate) use jq::{Jq, Reader};
+pub(crate) use offer_card::OfferCards;
 pub(crate) use protobuf::{Protobuf, decode, described};
 
 /// What a convertor makes of content in one language.

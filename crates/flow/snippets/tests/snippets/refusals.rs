@@ -109,7 +109,7 @@ fn what_a_snippet_names_must_be_there_and_work() {
     );
     check(
         "SpecialConvertor: \"no\"",
-        "28: convertor \"no\" of a: there is none of this name; there is jq, pb",
+        "28: convertor \"no\" of a: there is none of this name; there is jq, offer_card, pb",
     );
     check("SpecialConvertor: \"jq:no.jq\"", "28: convertor \"jq:no.jq\" of a: there is no file no.jq");
     check("SpecialConvertor: \"jq\"", "28: convertor \"jq\" of a: it needs a file: jq:FILE");

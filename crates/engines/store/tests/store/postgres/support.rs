@@ -131,7 +131,7 @@ impl OwnServer {
                 std::os::unix::fs::chown(path, Some(user), Some(group)).unwrap();
             }
         }
-        let port = free_port();
+        let port = servers::free_port();
         let mut server = Self { programs, folder, port, user, child: None, settings: settings.to_vec() };
         let mut initdb = server.command("initdb");
         initdb.args(["-U", "dvor", "-E", "UTF8", "--no-locale", "--no-sync", "--auth=scram-sha-256"]);
@@ -251,14 +251,4 @@ fn children(parent: u32) -> Vec<String> {
 fn id(arguments: &[&str]) -> Option<u32> {
     let output = Command::new("id").args(arguments).output().ok()?;
     String::from_utf8(output.stdout).ok()?.trim().parse().ok()
-}
-
-/// A free port that no outgoing connection is given: those have the ports from 32768 on, and one of them (even one to
-/// the server that is down, which then talks to itself) would keep the server from coming back.
-fn free_port() -> u16 {
-    let ports = std::iter::repeat_with(|| 14_000 + u16::from_be_bytes(kit::random_bytes()) % 18_000);
-    ports
-        .take(1_000)
-        .find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
-        .expect("a port is free")
 }

@@ -114,7 +114,7 @@ async fn what_a_transaction_sends_reaches_the_consumer_on_an_embedded_store() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_transaction_sends_reaches_the_consumer_on_postgres() {
     let test = "what_a_transaction_sends_reaches_the_consumer_on_postgres";
-    let Some(database) = crate::servers::Database::create(test).await else { return };
+    let Some(database) = servers::Database::create(test).await else { return };
     check_whole_way(&open_store(database.url.clone()).await).await;
 }
 

@@ -90,8 +90,15 @@ pub enum ValuesJson {
 #[serde(untagged)]
 pub enum ValueJson {
     Flag(bool),
+    #[serde(serialize_with = "number")]
     Number(f64),
     Text(String),
+}
+
+/// A whole number has no point: `128`, not `128.0`.
+fn number<S: serde::Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    let whole = *number as i64;
+    if whole as f64 == *number { serializer.serialize_i64(whole) } else { serializer.serialize_f64(*number) }
 }
 
 /// Only the url is written; the rest tells how far its photo is.

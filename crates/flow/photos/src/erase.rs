@@ -1,0 +1,66 @@
+//! A seller is erased: nothing that was brought for him stays.
+//!
+//! His offers let their own urls go when they are deleted; here goes what no offer uses: photos that were uploaded and
+//! never named, errors, and, should an offer's release still be on its way, its urls too (releasing twice does nothing).
+//! A step takes [`URLS_AT_ONCE`]; when there is more, the same transaction sends the message again, so a crash anywhere
+//! leaves either the whole step or none of it, with the message that goes on.
+
+use async_trait::async_trait;
+use files::{Files, Referrer};
+use store::{Range, Read as _, Shard, Tx};
+use topics::consume::{Failure, Handler, Undecodable};
+use topics::{Message, Record, outbox};
+
+use crate::Result;
+use crate::receive::failure;
+use crate::tables::{PHOTO_ERRORS, PHOTO_URLS, PHOTO_USES};
+
+const URLS_AT_ONCE: usize = 200;
+/// Most offers that use one url; a seller has a million offers at most.
+const MAX_USES: usize = 1_000_000;
+
+/// The consumer of [`crate::ERASURES_TOPIC`], whose messages are names of sellers.
+pub struct Erasures;
+
+#[async_trait]
+impl Handler for Erasures {
+    fn shard_of(&self, record: &Record) -> std::result::Result<Shard, Undecodable> {
+        Ok(Shard::of(seller(record)?))
+    }
+
+    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> std::result::Result<(), Failure> {
+        for record in records {
+            let seller = seller(record).map_err(|Undecodable(reason)| Failure::Determinate(reason))?;
+            step(tx, seller).await.map_err(failure)?;
+        }
+        Ok(())
+    }
+}
+
+fn seller(record: &Record) -> std::result::Result<&str, Undecodable> {
+    let name = std::str::from_utf8(&record.payload).map_err(|error| Undecodable(error.to_string()))?;
+    model::names::check_seller(name).map_err(|error| Undecodable(error.to_string()))?;
+    Ok(name)
+}
+
+async fn step(tx: &mut Tx, seller: &str) -> Result<()> {
+    let errors = tx.scan(&PHOTO_ERRORS, Range::prefix((seller,), URLS_AT_ONCE)?).await?;
+    for (key, _) in &errors {
+        tx.delete(&PHOTO_ERRORS, key)?;
+    }
+    let urls = tx.scan(&PHOTO_URLS, Range::prefix((seller,), URLS_AT_ONCE)?).await?;
+    for ((_, hash), row) in &urls {
+        for (key, ()) in tx.scan(&PHOTO_USES, Range::prefix((seller, hash), MAX_USES)?).await? {
+            tx.delete(&PHOTO_USES, key)?;
+        }
+        tx.delete(&PHOTO_URLS, (seller, hash))?;
+        if let Some(file) = row.file_hash() {
+            Files::release(tx, &file, &Referrer::new(row.referrer.as_str())?).await?;
+        }
+    }
+    if errors.len().max(urls.len()) == URLS_AT_ONCE {
+        let again = Message::new(seller.to_owned(), seller.as_bytes().to_vec());
+        outbox::send(tx, crate::ERASURES_TOPIC, vec![again]).await?;
+    }
+    Ok(())
+}
