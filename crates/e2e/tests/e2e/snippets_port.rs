@@ -56,23 +56,23 @@ impl Port {
     }
 
     #[track_caller]
-    fn is(answer: Answer, status: u16) -> Value {
+    fn is(answer: &Answer, status: u16) -> Value {
         let text = String::from_utf8_lossy(&answer.body).into_owned();
         assert_eq!(answer.status, status, "{text}");
         serde_json::from_str(&text).unwrap_or_default()
     }
 
     async fn put(&mut self, path: &str, body: &str, status: u16) -> Value {
-        Self::is(self.ask("PUT", path, JSON, body).await, status)
+        Self::is(&self.ask("PUT", path, JSON, body).await, status)
     }
 
     async fn call(&mut self, method: &str, path: &str, status: u16) -> Value {
-        Self::is(self.ask(method, path, "", "").await, status)
+        Self::is(&self.ask(method, path, "", "").await, status)
     }
 
     async fn lookup(&mut self, name: &str, key: &str) -> Value {
         let question = json!({"names": [name], "keys": [key]}).to_string();
-        Self::is(self.ask("POST", "/-/lookup", JSON, &question).await, 200)["items"].clone()
+        Self::is(&self.ask("POST", "/-/lookup", JSON, &question).await, 200)["items"].clone()
     }
 
     /// Publishes through the other port.
@@ -91,15 +91,15 @@ async fn every_route(port: &mut Port) {
     assert_eq!(port.put("/note/k", r#"{"a": 1}"#, 200).await, json!({"key": "k", "snippets": ["note"]}));
     let got = port.ask("GET", "/note/k", "", "").await;
     let etag = got.etag.clone().unwrap();
-    assert_eq!(Port::is(got, 200), json!({"note": {"a": 1}}));
+    assert_eq!(Port::is(&got, 200), json!({"note": {"a": 1}}));
     let unchanged = port.ask("GET", "/note/k", &format!("if-none-match: {etag}\r\n"), "").await;
     assert_eq!((unchanged.status, unchanged.body.len()), (304, 0));
     let plain = port.ask("GET", "/note/k", "accept: application/octet-stream\r\n", "").await;
     assert_eq!(plain.body, br#"{"a": 1}"#);
     let language = "content-language: pt-BR\r\n";
-    Port::is(port.ask("PUT", "/note/k", &format!("{JSON}{language}"), "2").await, 200);
+    Port::is(&port.ask("PUT", "/note/k", &format!("{JSON}{language}"), "2").await, 200);
     assert_eq!(port.call("GET", "/note/k/pt-BR", 200).await, json!({"note": 2}));
-    Port::is(port.ask("DELETE", "/note/k", language, "").await, 200);
+    Port::is(&port.ask("DELETE", "/note/k", language, "").await, 200);
     port.call("GET", "/note/k/pt-BR", 404).await;
     port.call("DELETE", "/note/k", 200).await;
     port.call("GET", "/note/k", 404).await;
@@ -168,7 +168,7 @@ async fn hostile_addresses(port: &mut Port) {
     }
     for language in ["..", "RU", "ru/en", too_long.as_str()] {
         let headers = format!("{JSON}content-language: {language}\r\n");
-        Port::is(port.ask("PUT", "/note/k", &headers, "1").await, 400);
+        Port::is(&port.ask("PUT", "/note/k", &headers, "1").await, 400);
     }
     port.call("GET", "/note/k", 404).await;
 }

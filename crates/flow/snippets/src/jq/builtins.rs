@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use jaq_core::native::{Filter, Fun, bome, v};
-use jaq_core::{Cv, Error, Exn, Native, RunPtr, ValX, ValXs};
+use jaq_core::{Error, Exn, Native, RunPtr, ValR, ValX};
 use jaq_json::{Val, read};
 
 use super::Kind;
@@ -12,7 +12,13 @@ use crate::content::parse_json;
 
 /// Every function that is not defined in jq itself.
 pub(super) fn all() -> impl Iterator<Item = Fun<Kind>> {
-    let own: [Filter<RunPtr<Kind>>; 2] = [("range", v(3), range), ("fromjson", v(0), from_json)];
+    let own: [Filter<RunPtr<Kind>>; 2] = [
+        ("range", v(3), |mut cv| {
+            let (by, to, from) = (cv.0.pop_var(), cv.0.pop_var(), cv.0.pop_var());
+            Box::new(numbers(from, to, by, cv.0.data().budget))
+        }),
+        ("fromjson", v(0), |cv| bome(from_json(&cv.1))),
+    ];
     let replaced = own.each_ref().map(|(name, arguments, _)| (*name, arguments.len()));
     let library = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
     library
@@ -21,11 +27,6 @@ pub(super) fn all() -> impl Iterator<Item = Fun<Kind>> {
 }
 
 /// `range($from; $to; $by)`, a step for each number.
-fn range<'a>(mut cv: Cv<'a, Kind>) -> ValXs<'a, Val> {
-    let (by, to, from) = (cv.0.pop_var(), cv.0.pop_var(), cv.0.pop_var());
-    Box::new(numbers(from, to, by, cv.0.data().budget))
-}
-
 fn numbers<'a>(from: Val, to: Val, by: Val, budget: &'a Budget) -> impl Iterator<Item = ValX<'a, Val>> + 'a {
     let direction = by.cmp(&Val::from(0_isize));
     let mut next: Option<ValX<'a, Val>> = Some(Ok(from));
@@ -49,9 +50,8 @@ fn numbers<'a>(from: Val, to: Val, by: Val, budget: &'a Budget) -> impl Iterator
 }
 
 /// `fromjson` of one JSON value, no more nested than content may be.
-fn from_json<'a>(cv: Cv<'a, Kind>) -> ValXs<'a, Val> {
-    bome(cv.1.try_as_utf8_bytes_owned().and_then(|text| {
-        parse_json(&text).map_err(|invalid| Error::str(invalid.message))?;
-        read::parse_single(&text).map_err(Error::str)
-    }))
+fn from_json(text: &Val) -> ValR<Val> {
+    let text = text.try_as_utf8_bytes_owned()?;
+    parse_json(&text).map_err(|invalid| Error::str(invalid.message))?;
+    read::parse_single(&text).map_err(Error::str)
 }
