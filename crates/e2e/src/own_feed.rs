@@ -61,6 +61,15 @@ pub struct OwnFeed {
     bytes: u64,
     end: End,
     ended: bool,
+    edition: Edition,
+}
+
+/// Which of two files, alike but for some offers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Edition {
+    First,
+    /// Every hundredth offer has another price.
+    Second,
 }
 
 /// Where a feed ends.
@@ -72,8 +81,12 @@ pub enum End {
 
 impl OwnFeed {
     pub fn new(end: End) -> Self {
+        Self::of(end, Edition::First)
+    }
+
+    pub fn of(end: End, edition: Edition) -> Self {
         let random = SmallRng::seed_from_u64(7);
-        Self { random, text: HEAD.into(), at: 0, number: 0, bytes: 0, end, ended: false }
+        Self { random, text: HEAD.into(), at: 0, number: 0, bytes: 0, end, ended: false, edition }
     }
 
     fn more(&mut self) {
@@ -106,7 +119,10 @@ impl OwnFeed {
         let (name, category, vendor) = GOODS[self.random.random_range(0..GOODS.len())];
         let city = CITIES[self.random.random_range(0..CITIES.len())];
         let model: u32 = self.random.random_range(100..99_999);
-        let price: u32 = self.random.random_range(100..200_000);
+        let mut price: u32 = self.random.random_range(100..200_000);
+        if self.edition == Edition::Second && number.is_multiple_of(100) {
+            price += 1;
+        }
         let (description, street) = (self.words(75), self.words(2));
         let weight: u32 = self.random.random_range(100..20_000);
         let house: u32 = self.random.random_range(1..200);
