@@ -27,6 +27,7 @@ pub(super) async fn everything(
 ) -> anyhow::Result<()> {
     let mut client = Client::connect(program.http).await?;
     for feed in feeds.iter_mut() {
+        feed.begin(shop);
         feed.make(&mut client, shop).await?;
         settled(&mut client, feed).await?;
     }
@@ -56,15 +57,24 @@ pub(super) async fn everything(
     nothing_has_drifted(program)
 }
 
-/// Waits until every load of the feed has ended.
+/// Waits until nothing is due or under way for the feed.
 async fn settled(client: &mut Client, feed: &Feed) -> anyhow::Result<Vec<Value>> {
     let began = Instant::now();
     loop {
+        let view = client.get(&feed.path()).await?.expect(200)?.json()?;
         let loads = history::loads(client, feed).await?;
-        let Some(open) = loads.iter().find(|load| !is_final(load)) else { return Ok(loads) };
-        ensure!(began.elapsed() < PATIENCE, "{}: a load does not end: {open}", feed.path());
+        let open = loads.iter().find(|load| !is_final(load));
+        if open.is_none() && !is_due(&view)? {
+            return Ok(loads);
+        }
+        ensure!(began.elapsed() < PATIENCE, "{}: it does not come to rest: {view} {open:?}", feed.path());
         tokio::time::sleep(LOOK).await;
     }
+}
+
+fn is_due(feed: &Value) -> anyhow::Result<bool> {
+    let next: Option<kit::Timestamp> = serde_json::from_value(feed["next_fetch_at"].clone())?;
+    Ok(next.is_some_and(|next| next <= kit::Clock::system().now()))
 }
 
 /// Prices of the feed's own offers, by external id.
@@ -106,7 +116,9 @@ async fn offers_become(
 /// When the last load that did anything was a good one, the offers are those of its file.
 async fn what_was_there_is_right(client: &mut Client, feed: &Feed) -> anyhow::Result<()> {
     let loads = settled(client, feed).await?;
-    let effective = |load: &&Value| load["statistics"]["total"] != 0 || load["progress"]["batches_sent"] != 0;
+    // What a broken file did before its fault may not be counted yet.
+    let effective =
+        |load: &&Value| load["statistics"]["total"] != 0 || load["error"]["code"] == "xml_top_level";
     match loads.iter().rfind(effective) {
         Some(last) if last["status"] == "succeeded" && last["statistics"]["skipped"] == 0 => {
             offers_become(client, feed, &history::edition(feed, last)?.offers).await
@@ -126,6 +138,7 @@ async fn nothing_goes_on_account_of_a_failure(
         feed.print(Kind::Good, shop);
         shop.mind(shelf, Manners::NeverWhole);
         brought(client, feed, |load| load["error"]["code"] == "fetch_truncated").await?;
+        settled(client, feed).await?;
         shop.mind(shelf, Manners::AlwaysWhole);
     }
     feed.print(Kind::NoFeed, shop);

@@ -65,6 +65,7 @@ impl Feed {
     /// Brings files in until the process dies. An error is a broken promise; a broken connection is none.
     pub async fn work(&mut self, address: SocketAddr, shop: &Shop) -> anyhow::Result<()> {
         let Ok(mut client) = Client::connect(address).await else { return Ok(()) };
+        self.begin(shop);
         if self.make(&mut client, shop).await.is_err() {
             return Ok(());
         }
@@ -87,6 +88,13 @@ impl Feed {
                     Err(_) => return Ok(()),
                 }
             }
+        }
+    }
+
+    /// There is a file from the beginning.
+    pub fn begin(&mut self, shop: &Shop) {
+        if self.editions.is_empty() {
+            self.print(Kind::Good, shop);
         }
     }
 

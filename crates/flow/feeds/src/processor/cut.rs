@@ -130,22 +130,24 @@ fn feed_record(
         Some(known) => known.find(&read).map_err(|e| Fatal::input(&e))?,
         None => None,
     };
-    let mut unified = None;
-    if is_bad(&travels.issues) {
-        // What could not be read is not looked at any further.
-    } else if let Some(known) = known {
+    let unified = if is_bad(&travels.issues) {
+        None
+    } else if known.is_some() {
         travels.same = true;
-        unified = Some(known);
+        known
     } else {
         match job.unify.unify(&record.offer, settings) {
             Unified::Content(content, issues) => {
                 let fingerprint = fingerprints::of(&content.encode_to_vec());
                 travels.content = Some(*content);
-                unified = Some(fingerprints::Unified { fingerprint, issues });
+                Some(fingerprints::Unified { fingerprint, issues })
             }
-            Unified::Skipped(reason) => travels.skipped_because = reason,
+            Unified::Skipped(reason) => {
+                travels.skipped_because = reason;
+                None
+            }
         }
-    }
+    };
     // What was refused must be looked at again; warnings are said again.
     let kept = unified.as_ref().filter(|unified| !is_bad(&unified.issues));
     noted.add(&read, kept).map_err(|e| Fatal::input(&e))?;
