@@ -3,6 +3,7 @@
 use clap::Parser as _;
 use e2e::bench::{self, Figure};
 use e2e::import::{self, Arguments, Files, Served};
+use e2e::load::services::variable;
 use e2e::own_feed::Edition;
 
 #[tokio::main]
@@ -12,7 +13,7 @@ async fn main() -> anyhow::Result<()> {
     let served = Served::start(&arguments).await?;
     let loaded = import::import(&served, &files, offers).await?;
     served.stop().await?;
-    let server = import::variable("DVOR_TEST_POSTGRES")?;
+    let server = variable("DVOR_TEST_POSTGRES")?;
     let copied = import::copy(&server, &files.path(Edition::First), offers).await?;
     let place = import::place(&arguments);
     let wanted = if arguments.services { "-" } else { "≥ 0.1; aim 0.3" };

@@ -1,7 +1,8 @@
 //! Kills the program at random moments while feeds are fetched and uploaded.
 
 use clap::Parser;
-use e2e::torture::feeds;
+use e2e::load::services::Services;
+use e2e::torture::feeds::{self, Plan};
 
 #[derive(Parser)]
 struct Arguments {
@@ -10,6 +11,9 @@ struct Arguments {
     /// Repeats an earlier run.
     #[arg(long, default_value_t = rand::random())]
     seed: u64,
+    /// Rows in PostgreSQL and topics in Kafka (DVOR_TEST_POSTGRES, DVOR_TEST_KAFKA) instead of embedded ones.
+    #[arg(long)]
+    services: bool,
 }
 
 #[tokio::main]
@@ -17,7 +21,16 @@ async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     println!("{} kills, seed {}", arguments.kills, arguments.seed);
     let folder = tempfile::tempdir()?;
-    let report = feeds::run(folder.path(), arguments.kills, arguments.seed).await?;
+    let Arguments { kills, seed, services } = arguments;
+    let services = if services { Some(Services::open().await?) } else { None };
+    let plan = match &services {
+        None => Plan::embedded(kills, seed),
+        Some(services) => Plan::services(kills, seed, services.flags.clone()),
+    };
+    let report = feeds::run(folder.path(), &plan).await?;
+    if let Some(services) = services {
+        services.close().await?;
+    }
     println!(
         "killed {} times: {} loads, each there once ({} succeeded, {} failed, {} unchanged, {} superseded, {} follow-ups); \
          the books of {} records balance, {} errors equal their totals; {} uploads acknowledged and {} more taken; {} \

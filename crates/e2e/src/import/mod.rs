@@ -13,7 +13,7 @@ use clap::Parser;
 use serde_json::Value;
 
 use crate::http::Client;
-use crate::load::database::Database;
+use crate::load::services::Services;
 use crate::own_feed::{Edition, End, OwnFeed};
 use crate::program::Program;
 
@@ -58,7 +58,7 @@ impl Files {
 /// The program under measurement, and what it keeps its rows in.
 pub struct Served {
     program: Program,
-    database: Option<Database>,
+    services: Option<Services>,
     seller: String,
     _folder: tempfile::TempDir,
 }
@@ -66,18 +66,12 @@ pub struct Served {
 impl Served {
     pub async fn start(arguments: &Arguments) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
-        let mut flags = Vec::new();
-        let mut database = None;
-        if arguments.services {
-            let made = Database::create(&variable("DVOR_TEST_POSTGRES")?).await?;
-            flags.extend(["--store".to_owned(), made.url.clone()]);
-            flags.extend(["--topics".to_owned(), format!("kafka://{}", variable("DVOR_TEST_KAFKA")?)]);
-            database = Some(made);
-        }
-        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let services = if arguments.services { Some(Services::open().await?) } else { None };
+        let flags: Vec<&str> =
+            services.iter().flat_map(|services| services.flags.iter().map(String::as_str)).collect();
         // The photos' urls lead nowhere: one at a time, so that looking for them takes little of the measured time.
         let program = Program::start_with(folder.path(), &flags, &[("DVOR_PHOTOS__DOWNLOADS", "1")])?;
-        Ok(Self { program, database, seller: format!("shop-{}", kit::random_id()), _folder: folder })
+        Ok(Self { program, services, seller: format!("shop-{}", kit::random_id()), _folder: folder })
     }
 
     /// Uploads and waits for all results.
@@ -117,8 +111,8 @@ impl Served {
 
     pub async fn stop(self) -> anyhow::Result<()> {
         self.program.kill()?;
-        match self.database {
-            Some(database) => database.remove().await,
+        match self.services {
+            Some(services) => services.close().await,
             None => Ok(()),
         }
     }
@@ -177,10 +171,6 @@ pub async fn reimport(served: &Served, files: &Files, offers: u64) -> anyhow::Re
         "{updated} updated, {unchanged} not"
     );
     Ok(loaded)
-}
-
-pub fn variable(name: &str) -> anyhow::Result<String> {
-    std::env::var(name).with_context(|| format!("{name} is not set; `cargo xtask bench` sets it"))
 }
 
 /// Where the figures were measured.

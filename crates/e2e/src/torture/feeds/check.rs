@@ -1,16 +1,16 @@
 //! What must be true when the last life has settled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
+use super::Report;
 use super::edition::Kind;
 use super::history::{self, Balance};
 use super::seller::{Feed, Way, is_final};
 use super::shop::{Manners, Shop};
-use super::{Report, SELLERS};
 use crate::http::Client;
 use crate::program::Program;
 use crate::torture::cabinet::{lists_add_up, nothing_has_drifted, pages};
@@ -49,9 +49,10 @@ pub(super) async fn everything(
             report.not_modified += seen.not_modified;
         }
     }
-    for seller in 0..SELLERS {
-        let own = feeds.iter().filter(|feed| feed.seller == format!("shop-{seller}"));
-        report.offers += counts_balance(&mut client, own).await?;
+    let sellers: BTreeSet<&str> = feeds.iter().map(|feed| feed.seller.as_str()).collect();
+    for seller in sellers {
+        let own = feeds.iter().filter(|feed| feed.seller == seller);
+        report.offers += counts_balance(&mut client, seller, own).await?;
     }
     no_lock_is_left(&mut client).await?;
     nothing_has_drifted(program)
@@ -195,15 +196,15 @@ async fn brought(
 /// What the loads created and did not delete is what there is; made manual, an offer stays the seller's.
 async fn counts_balance<'a>(
     client: &mut Client,
+    seller: &str,
     feeds: impl Iterator<Item = &'a Feed>,
 ) -> anyhow::Result<u64> {
-    let (mut sum, mut seller) = (Balance::default(), String::new());
+    let mut sum = Balance::default();
     for feed in feeds {
         let found = history::balance(&history::loads(client, feed).await?);
         sum = Balance { created: sum.created + found.created, deleted: sum.deleted + found.deleted };
-        seller.clone_from(&feed.seller);
     }
-    let offers = lists_add_up(client, &seller).await?.len() as i64;
+    let offers = lists_add_up(client, seller).await?.len() as i64;
     ensure!(
         sum.created - sum.deleted == offers,
         "{seller}: {} created, {} deleted, {offers} are there",

@@ -8,6 +8,7 @@ mod history;
 mod seller;
 mod shop;
 
+use std::ops::Range;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,29 @@ const SELLERS: usize = 3;
 /// The history is checked to its beginning, so nothing of it may be forgotten.
 const SETTINGS: [(&str, &str); 2] =
     [("DVOR_FEEDS__KEEP_TASKS", "1000000"), ("DVOR_FEEDS__UPLOADS_PER_HOUR", "1000000")];
+
+/// How a run goes.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub kills: u32,
+    pub seed: u64,
+    /// How long a life lasts, from the open ports to the kill.
+    pub lives_ms: Range<u64>,
+    /// Of `dvor serve`, such as where rows and topics live.
+    pub flags: Vec<String>,
+}
+
+impl Plan {
+    /// On the embedded engines.
+    pub fn embedded(kills: u32, seed: u64) -> Self {
+        Self { kills, seed, lives_ms: 100..1_500, flags: Vec::new() }
+    }
+
+    /// On others: a process must outlive the time until a dead one's work is taken over.
+    pub fn services(kills: u32, seed: u64, flags: Vec<String>) -> Self {
+        Self { kills, seed, lives_ms: 1_000..15_000, flags }
+    }
+}
 
 /// What a run saw.
 #[derive(Clone, Debug, Default)]
@@ -49,18 +73,22 @@ pub struct Report {
 }
 
 /// Kills `dvor serve` on the folder so many times under load, and checks.
-pub async fn run(folder: &Path, kills: u32, seed: u64) -> anyhow::Result<Report> {
+pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Report> {
+    let Plan { kills, seed, .. } = *plan;
     let mut random = StdRng::seed_from_u64(seed);
+    // Topics of a broker may have heard of sellers of other runs.
+    let run = kit::random_id();
     let shop = Shop::open(SELLERS, random.random()).await?;
     let mut feeds = Vec::new();
     for seller in 0..SELLERS {
-        feeds.push(Feed::new(seller, Way::Fetched(seller), random.random()));
-        feeds.push(Feed::new(seller, Way::Uploaded, random.random()));
+        for way in [Way::Fetched(seller), Way::Uploaded] {
+            feeds.push(Feed::new(&format!("shop-{seller}-{run}"), seller, way, random.random()));
+        }
     }
     let mut report = Report { kills, ..Report::default() };
     for kill in 0..kills {
-        let program = start(folder, &mut report)?;
-        let life = Duration::from_millis(random.random_range(100..1_500));
+        let program = start(folder, plan, &mut report)?;
+        let life = Duration::from_millis(random.random_range(plan.lives_ms.clone()));
         let address = program.http;
         let working = futures::future::try_join_all(feeds.iter_mut().map(|feed| feed.work(address, &shop)));
         // Dropped in the middle of whatever it does: nobody hears the answers that are under way.
@@ -70,16 +98,18 @@ pub async fn run(folder: &Path, kills: u32, seed: u64) -> anyhow::Result<Report>
             result.with_context(|| format!("life {kill} of seed {seed}"))?;
         }
     }
-    let program = start(folder, &mut report)?;
+    let program = start(folder, plan, &mut report)?;
     check::everything(&program, &shop, &mut feeds, &mut report)
         .await
         .with_context(|| format!("after {kills} kills of seed {seed}"))?;
     Ok(report)
 }
 
-fn start(folder: &Path, report: &mut Report) -> anyhow::Result<Program> {
+fn start(folder: &Path, plan: &Plan, report: &mut Report) -> anyhow::Result<Program> {
     let began = Instant::now();
-    let program = Program::start_with(folder, &["--allow-private-addresses", "127.0.0.0/8"], &SETTINGS)?;
+    let mut flags = vec!["--allow-private-addresses", "127.0.0.0/8"];
+    flags.extend(plan.flags.iter().map(String::as_str));
+    let program = Program::start_with(folder, &flags, &SETTINGS)?;
     report.slowest_start_ms = report.slowest_start_ms.max(began.elapsed().as_millis());
     Ok(program)
 }

@@ -42,14 +42,15 @@ pub struct Feed {
 }
 
 impl Feed {
-    pub fn new(seller: usize, way: Way, seed: u64) -> Self {
+    /// The seller's number decides what their feeds are like.
+    pub fn new(seller: &str, number: usize, way: Way, seed: u64) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
-        let format = if seller % 2 == 0 { Format::Xml } else { Format::Lines };
+        let format = if number % 2 == 0 { Format::Xml } else { Format::Lines };
         Self {
-            seller: format!("shop-{seller}"),
+            seller: seller.to_owned(),
             namespace: if way == Way::Uploaded { "by-hand" } else { "default" },
             way,
-            on_missing: if seller == 0 { "make_manual" } else { "delete" },
+            on_missing: if number == 0 { "make_manual" } else { "delete" },
             press: Press::new(format, random.random()),
             random,
             made: false,

@@ -141,3 +141,9 @@ pub async fn wait_for<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
         tokio::time::sleep(LOOK).await;
     }
 }
+
+/// The name of a problem.
+pub fn problem(body: &Value) -> &str {
+    let kind = body["type"].as_str().unwrap_or_default();
+    kind.strip_prefix("urn:dvor:problem:").unwrap_or_else(|| panic!("this is no problem: {body}"))
+}

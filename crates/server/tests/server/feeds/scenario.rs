@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::client::{Feed, goods, server, wait_for};
+use super::client::{Feed, goods, problem, server, wait_for};
 use super::shop::Shop;
 
 /// Version and price of each offer of the feed.
@@ -44,7 +44,7 @@ async fn a_feed_lives_its_life() {
     feed.until("/tasks?limit=1", |page| page["items"].get(0).is_some()).await;
     let first = feed.ended("1").await;
     assert_eq!((&first["source"], &first["statistics"]["created"]), (&json!("url"), &json!(4)), "{first}");
-    assert_eq!(feed.upload(&goods([(1, 1)])).await.1["code"], "fetched_by_url");
+    assert_eq!(problem(&feed.upload(&goods([(1, 1)])).await.1), "fetched_by_url");
     let same = fetched(&feed, "2").await;
     assert_eq!((&same["status"], &same["statistics"]["total"]), (&json!("unchanged"), &json!(0)), "{same}");
     assert_eq!(shop.calls("/goods")[1].answer, 304);

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::client::{Feed, goods, server, wait_for};
+use super::client::{Feed, goods, problem, server, wait_for};
 use super::shop::Shop;
 use crate::program::{Server, answer};
 
@@ -49,9 +49,9 @@ async fn loads_are_repeated_stopped_and_paused() {
     assert_eq!(said, (&json!("rerun"), &json!("1"), &json!("succeeded")), "{rerun}");
     assert_eq!(feed.offers().await["1"], "100.00");
     assert_eq!(feed.post("/tasks/77/rerun", 404).await["status"], 404);
-    assert_eq!(feed.post("/tasks/1/cancel", 409).await["code"], "ended");
-    assert_eq!(feed.post("/tasks/1/confirm", 409).await["code"], "not_held");
-    assert_eq!(feed.post("/fetch", 409).await["code"], "no_url");
+    assert_eq!(problem(&feed.post("/tasks/1/cancel", 409).await), "ended");
+    assert_eq!(problem(&feed.post("/tasks/1/confirm", 409).await), "not_held");
+    assert_eq!(problem(&feed.post("/fetch", 409).await), "no_url");
 
     // A long load is stopped; what it did stays, nothing goes on its account, and the next one goes through.
     let (_, long) = feed.upload(&goods((0..30_000).map(|id| (id, 5)))).await;
@@ -64,7 +64,7 @@ async fn loads_are_repeated_stopped_and_paused() {
 
     assert_eq!(feed.post("/pause", 200).await["paused"], true);
     let refused = feed.upload(&goods([(1, 1)])).await;
-    assert_eq!((refused.0.as_u16(), &refused.1["code"]), (409, &json!("paused")), "{refused:?}");
+    assert_eq!((refused.0.as_u16(), problem(&refused.1)), (409, "paused"), "{refused:?}");
     assert_eq!(feed.post("/resume", 200).await["paused"], false);
     assert_eq!(feed.upload(&goods([(1, 100), (2, 200)])).await.0, 202);
 
