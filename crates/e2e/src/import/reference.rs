@@ -12,7 +12,7 @@ use futures::SinkExt as _;
 use tokio::io::AsyncReadExt as _;
 use tokio_postgres::NoTls;
 
-use crate::load::database::Database;
+use crate::load::Database;
 
 const TABLE: &str = "CREATE TABLE offers (seller text, external_id text, title text, description text, category text,
     price numeric, currency text, condition text, attributes text, images text, address text, contacts text, url text,

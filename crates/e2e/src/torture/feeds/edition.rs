@@ -11,14 +11,14 @@ use rand::{RngExt as _, SeedableRng as _};
 const RECORDS: u64 = 150;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub(super) enum Format {
     Xml,
     Lines,
 }
 
 /// What a load of the file must end as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     Good,
     /// Breaks the file's form after some good offers.
     BrokenLate,
@@ -27,34 +27,34 @@ pub enum Kind {
 }
 
 #[derive(Debug)]
-pub struct Edition {
-    pub number: u64,
-    pub kind: Kind,
-    pub body: Vec<u8>,
-    pub records: u64,
-    pub rejected: u64,
-    pub duplicates: u64,
+pub(super) struct Edition {
+    pub(super) number: u64,
+    pub(super) kind: Kind,
+    pub(super) body: Vec<u8>,
+    pub(super) records: u64,
+    pub(super) rejected: u64,
+    pub(super) duplicates: u64,
     /// What must be there afterwards, with its price.
-    pub offers: BTreeMap<String, u64>,
+    pub(super) offers: BTreeMap<String, u64>,
 }
 
 impl Edition {
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         format!("edition-{}", self.number)
     }
 
-    pub fn etag(&self) -> String {
+    pub(super) fn etag(&self) -> String {
         format!("\"{}\"", self.number)
     }
 }
 
 /// The edition that has so many records.
-pub fn number_of(records: u64) -> Option<u64> {
+pub(super) fn number_of(records: u64) -> Option<u64> {
     records.checked_sub(RECORDS)
 }
 
 /// Makes the editions of one feed.
-pub struct Press {
+pub(super) struct Press {
     format: Format,
     random: StdRng,
     next: u64,
@@ -62,11 +62,11 @@ pub struct Press {
 }
 
 impl Press {
-    pub fn new(format: Format, seed: u64) -> Self {
+    pub(super) fn new(format: Format, seed: u64) -> Self {
         Self { format, random: StdRng::seed_from_u64(seed), next: 1, prices: BTreeMap::new() }
     }
 
-    pub fn edition(&mut self, kind: Kind) -> Edition {
+    pub(super) fn edition(&mut self, kind: Kind) -> Edition {
         let number = self.next;
         self.next += 1;
         let records = RECORDS + number;

@@ -21,29 +21,29 @@ const LOOKS: u32 = 30;
 
 /// How the files of a feed come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub(super) enum Way {
     /// From this shelf of the shop.
     Fetched(usize),
     Uploaded,
 }
 
-pub struct Feed {
-    pub seller: String,
-    pub namespace: &'static str,
-    pub way: Way,
+pub(super) struct Feed {
+    pub(super) seller: String,
+    pub(super) namespace: &'static str,
+    pub(super) way: Way,
     on_missing: &'static str,
     random: StdRng,
     press: Press,
     made: bool,
     /// By their number.
-    pub editions: BTreeMap<u64, Arc<Edition>>,
+    pub(super) editions: BTreeMap<u64, Arc<Edition>>,
     /// Loads whose number was told, and the edition of each.
-    pub acknowledged: BTreeMap<i64, u64>,
+    pub(super) acknowledged: BTreeMap<i64, u64>,
 }
 
 impl Feed {
     /// The seller's number decides what their feeds are like.
-    pub fn new(seller: &str, number: usize, way: Way, seed: u64) -> Self {
+    pub(super) fn new(seller: &str, number: usize, way: Way, seed: u64) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
         let format = if number % 2 == 0 { Format::Xml } else { Format::Lines };
         Self {
@@ -59,12 +59,12 @@ impl Feed {
         }
     }
 
-    pub fn path(&self) -> String {
+    pub(super) fn path(&self) -> String {
         format!("/v1/sellers/{}/feeds/{}", self.seller, self.namespace)
     }
 
     /// Brings files in until the process dies. An error is a broken promise; a broken connection is none.
-    pub async fn work(&mut self, address: SocketAddr, shop: &Shop) -> anyhow::Result<()> {
+    pub(super) async fn work(&mut self, address: SocketAddr, shop: &Shop) -> anyhow::Result<()> {
         let Ok(mut client) = Client::connect(address).await else { return Ok(()) };
         self.begin(shop);
         if self.make(&mut client, shop).await.is_err() {
@@ -93,14 +93,14 @@ impl Feed {
     }
 
     /// There is a file from the beginning.
-    pub fn begin(&mut self, shop: &Shop) {
+    pub(super) fn begin(&mut self, shop: &Shop) {
         if self.editions.is_empty() {
             self.print(Kind::Good, shop);
         }
     }
 
     /// Makes the feed, or makes it again: the answer may have been lost.
-    pub async fn make(&mut self, client: &mut Client, shop: &Shop) -> anyhow::Result<()> {
+    pub(super) async fn make(&mut self, client: &mut Client, shop: &Shop) -> anyhow::Result<()> {
         if self.made {
             return Ok(());
         }
@@ -116,7 +116,7 @@ impl Feed {
     }
 
     /// The next edition, on the shelf if the feed is fetched.
-    pub fn print(&mut self, kind: Kind, shop: &Shop) -> Arc<Edition> {
+    pub(super) fn print(&mut self, kind: Kind, shop: &Shop) -> Arc<Edition> {
         let edition = Arc::new(self.press.edition(kind));
         self.editions.insert(edition.number, edition.clone());
         if let Way::Fetched(shelf) = self.way {
@@ -126,7 +126,7 @@ impl Feed {
     }
 
     /// Asks for a fetch, or uploads the newest edition.
-    pub async fn bring(&self, client: &mut Client) -> anyhow::Result<crate::http::Answer> {
+    pub(super) async fn bring(&self, client: &mut Client) -> anyhow::Result<crate::http::Answer> {
         match self.way {
             Way::Fetched(_) => client.post(&format!("{}/fetch", self.path()), &json!({})).await,
             Way::Uploaded => {
@@ -137,7 +137,7 @@ impl Feed {
         }
     }
 
-    pub fn note(&mut self, answer: &crate::http::Answer) -> anyhow::Result<()> {
+    pub(super) fn note(&mut self, answer: &crate::http::Answer) -> anyhow::Result<()> {
         if answer.status != 202 {
             bail!("{} answered {}: {}", self.path(), answer.status, String::from_utf8_lossy(&answer.body));
         }
@@ -151,12 +151,12 @@ impl Feed {
     }
 
     /// The newest load, if there is one.
-    pub async fn newest(&self, client: &mut Client) -> anyhow::Result<Option<Value>> {
+    pub(super) async fn newest(&self, client: &mut Client) -> anyhow::Result<Option<Value>> {
         let page = client.get(&format!("{}/tasks?limit=1", self.path())).await?.expect(200)?.json()?;
         Ok(page["items"].get(0).cloned())
     }
 }
 
-pub fn is_final(load: &Value) -> bool {
+pub(super) fn is_final(load: &Value) -> bool {
     !matches!(load["status"].as_str(), Some("queued" | "in_progress" | "needs_confirmation"))
 }

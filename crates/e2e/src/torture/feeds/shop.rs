@@ -17,23 +17,23 @@ const PIECES: usize = 8;
 const MAX_HEAD_BYTES: usize = 16 << 10;
 
 #[derive(Clone)]
-pub struct Shop {
-    pub address: SocketAddr,
+pub(super) struct Shop {
+    pub(super) address: SocketAddr,
     shelves: Arc<Mutex<Vec<Shelf>>>,
 }
 
 /// What lies at one url, and what was asked of it.
 #[derive(Clone, Default)]
-pub struct Shelf {
+pub(super) struct Shelf {
     edition: Option<Arc<Edition>>,
     manners: Manners,
-    pub whole: u64,
-    pub broken_off: u64,
-    pub not_modified: u64,
+    pub(super) whole: u64,
+    pub(super) broken_off: u64,
+    pub(super) not_modified: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Manners {
+pub(super) enum Manners {
     /// Now and then breaks off.
     #[default]
     Moody,
@@ -49,7 +49,7 @@ struct Answer {
 }
 
 impl Shop {
-    pub async fn open(shelves: usize, seed: u64) -> anyhow::Result<Self> {
+    pub(super) async fn open(shelves: usize, seed: u64) -> anyhow::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let shelves = Arc::new(Mutex::new(vec![Shelf::default(); shelves]));
@@ -65,19 +65,19 @@ impl Shop {
         Ok(shop)
     }
 
-    pub fn url(&self, shelf: usize) -> String {
+    pub(super) fn url(&self, shelf: usize) -> String {
         format!("http://{}/{shelf}", self.address)
     }
 
-    pub fn lay(&self, shelf: usize, edition: Arc<Edition>) {
+    pub(super) fn lay(&self, shelf: usize, edition: Arc<Edition>) {
         self.with(shelf, |shelf| shelf.edition = Some(edition));
     }
 
-    pub fn mind(&self, shelf: usize, manners: Manners) {
+    pub(super) fn mind(&self, shelf: usize, manners: Manners) {
         self.with(shelf, |shelf| shelf.manners = manners);
     }
 
-    pub fn seen(&self, shelf: usize) -> Shelf {
+    pub(super) fn seen(&self, shelf: usize) -> Shelf {
         self.with(shelf, |shelf| shelf.clone())
     }
 
