@@ -80,6 +80,15 @@ impl Client {
         self.answer().await
     }
 
+    /// Sends a file as it is read.
+    pub async fn send_file(&mut self, path: &str, mut file: tokio::fs::File) -> anyhow::Result<Answer> {
+        let bytes = file.metadata().await?.len();
+        let head = format!("POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-length: {bytes}\r\n\r\n", self.host);
+        self.stream.write_all(head.as_bytes()).await?;
+        tokio::io::copy(&mut file, &mut self.stream).await?;
+        self.answer().await
+    }
+
     async fn answer(&mut self) -> anyhow::Result<Answer> {
         self.buffer.clear();
         let end = loop {

@@ -9,6 +9,7 @@ pub mod cluster_member;
 pub mod http;
 pub mod http_pool;
 pub mod http_rate;
+pub mod import;
 pub mod load;
 pub mod own_feed;
 pub mod program;

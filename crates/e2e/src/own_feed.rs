@@ -41,16 +41,19 @@ const WORDS: &[&str] = &[
     "цвет",
     "серый",
 ];
-const GOODS: &[(&str, &str, &str)] = &[
-    ("Смартфон", "Электроника / Телефоны / Смартфоны", "Samsung"),
-    ("Ноутбук", "Электроника / Компьютеры / Ноутбуки", "Lenovo"),
-    ("Диван угловой", "Дом / Мебель / Диваны", "Много мебели"),
-    ("Велосипед горный", "Спорт / Велосипеды", "Stels"),
-    ("Чайник электрический", "Бытовая техника / Чайники", "Bosch"),
-    ("Куртка зимняя", "Одежда / Верхняя одежда / Куртки", "Columbia"),
+/// What is sold: its name, category and vendor, and an attribute that the category has, with its unit and range.
+const GOODS: &[(&str, &str, &str, (&str, &str, u32, u32))] = &[
+    ("Смартфон", "Электроника / Телефоны / Смартфоны", "Samsung", ("Встроенная память", "ГБ", 32, 512)),
+    ("Ноутбук", "Электроника / Компьютеры / Ноутбуки", "Lenovo", ("Оперативная память", "ГБ", 4, 64)),
+    ("Диван угловой", "Дом / Мебель / Диваны", "Много мебели", ("Ширина", "см", 120, 320)),
+    ("Велосипед горный", "Спорт / Велосипеды", "Stels", ("Диаметр колёс", "дюйм", 20, 29)),
+    ("Чайник электрический", "Бытовая техника / Чайники", "Bosch", ("Мощность", "Вт", 800, 2_400)),
+    ("Куртка зимняя", "Одежда / Верхняя одежда / Куртки", "Columbia", ("Размер", "", 42, 62)),
 ];
 const CITIES: &[&str] =
     &["Москва", "Казань", "Новосибирск", "Екатеринбург", "Самара", "Пермь", "Тула", "Омск"];
+
+const STREETS: &[&str] = &["Садовая", "Лесная", "Центральная", "Заводская", "Школьная"];
 
 /// An offer has about two kilobytes.
 pub struct OwnFeed {
@@ -61,6 +64,15 @@ pub struct OwnFeed {
     bytes: u64,
     end: End,
     ended: bool,
+    edition: Edition,
+}
+
+/// Which of two files, alike but for some offers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Edition {
+    First,
+    /// Every hundredth offer has another price.
+    Second,
 }
 
 /// Where a feed ends.
@@ -72,8 +84,12 @@ pub enum End {
 
 impl OwnFeed {
     pub fn new(end: End) -> Self {
+        Self::of(end, Edition::First)
+    }
+
+    pub fn of(end: End, edition: Edition) -> Self {
         let random = SmallRng::seed_from_u64(7);
-        Self { random, text: HEAD.into(), at: 0, number: 0, bytes: 0, end, ended: false }
+        Self { random, text: HEAD.into(), at: 0, number: 0, bytes: 0, end, ended: false, edition }
     }
 
     fn more(&mut self) {
@@ -103,17 +119,24 @@ impl OwnFeed {
     fn offer(&mut self) -> String {
         self.number += 1;
         let number = self.number;
-        let (name, category, vendor) = GOODS[self.random.random_range(0..GOODS.len())];
+        let (name, category, vendor, (attribute, unit, least, most)) =
+            GOODS[self.random.random_range(0..GOODS.len())];
         let city = CITIES[self.random.random_range(0..CITIES.len())];
         let model: u32 = self.random.random_range(100..99_999);
-        let price: u32 = self.random.random_range(100..200_000);
-        let (description, street) = (self.words(75), self.words(2));
+        let mut price: u32 = self.random.random_range(100..200_000);
+        if self.edition == Edition::Second && number.is_multiple_of(100) {
+            price += 1;
+        }
+        let description = self.words(75);
+        let street = STREETS[self.random.random_range(0..STREETS.len())];
+        let value: u32 = self.random.random_range(least..most);
+        let unit = if unit.is_empty() { String::new() } else { format!(" unit=\"{unit}\"") };
         let weight: u32 = self.random.random_range(100..20_000);
         let house: u32 = self.random.random_range(1..200);
         format!(
             "<offer id=\"SKU-{number}\">\n  <title>{name} {vendor} {model}</title>\n  <description>{description} &amp; прочее</description>\n  \
              <category>{category}</category>\n  <price currency=\"RUB\">{price}.00</price>\n  <condition>new</condition>\n  \
-             <attributes>\n    <attribute name=\"Цвет\">серый</attribute>\n    <attribute name=\"Вес\" unit=\"г\">{weight}</attribute>\n  </attributes>\n  \
+             <attributes>\n    <attribute name=\"Цвет\">серый</attribute>\n    <attribute name=\"{attribute}\"{unit}>{value}</attribute>\n  </attributes>\n  \
              <images>\n    <image>https://shop.example/photos/{number}/front.jpg</image>\n    <image>https://shop.example/photos/{number}/back.jpg</image>\n    \
              <image>https://shop.example/photos/{number}/side.jpg</image>\n  </images>\n  <location>{city}, улица {street}, {house}</location>\n  \
              <contacts>\n    <name>Магазин</name>\n    <phone>+7 900 {model:07}</phone>\n  </contacts>\n  <url>https://shop.example/goods/{number}</url>\n  \

@@ -10,6 +10,8 @@ use serde::Deserialize;
 
 /// Longer than a start takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Of the times in /proc, on every Linux.
+const TICKS_PER_SECOND: f64 = 100.0;
 
 /// A running `dvor serve`; dropped, it is killed.
 pub struct Program {
@@ -17,6 +19,13 @@ pub struct Program {
     data: PathBuf,
     pub http: SocketAddr,
     pub snippets: Option<SocketAddr>,
+}
+
+/// What a process has taken of the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    pub peak_bytes: u64,
+    pub seconds: f64,
 }
 
 #[derive(Deserialize)]
@@ -37,6 +46,11 @@ pub fn dvor() -> anyhow::Result<PathBuf> {
 impl Program {
     /// Starts on the folder and waits until the ports are open.
     pub fn start(data: &Path, arguments: &[&str]) -> anyhow::Result<Self> {
+        Self::start_with(data, arguments, &[])
+    }
+
+    /// The same with settings from the environment.
+    pub fn start_with(data: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> anyhow::Result<Self> {
         std::fs::create_dir_all(data)?;
         let mut command = Command::new(dvor()?);
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("DVOR_")) {
@@ -45,6 +59,7 @@ impl Program {
         for port in ["DVOR_HTTP", "DVOR_GRPC", "DVOR_SNIPPETS"] {
             command.env(port, "127.0.0.1:0");
         }
+        command.envs(variables.iter().copied());
         let log = std::fs::OpenOptions::new().create(true).append(true).open(data.join("log"))?;
         command.args(["serve", "--data"]).arg(data).args(arguments);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()?;
@@ -82,6 +97,20 @@ impl Program {
 
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The most memory that it has had at one time, and the processor time that it has used.
+    pub fn cost(&self) -> anyhow::Result<Cost> {
+        let folder = PathBuf::from(format!("/proc/{}", self.child.id()));
+        let status = std::fs::read_to_string(folder.join("status"))?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
+        let kilobytes: u64 = peak.trim().trim_end_matches("kB").trim().parse()?;
+        let stat = std::fs::read_to_string(folder.join("stat"))?;
+        // The name in parentheses may hold spaces; user and system time are the 12th and 13th behind it.
+        let (_, numbers) = stat.rsplit_once(')').context("no name")?;
+        let ticks: u64 =
+            numbers.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
+        Ok(Cost { peak_bytes: kilobytes << 10, seconds: ticks as f64 / TICKS_PER_SECOND })
     }
 
     /// SIGKILL: it gets no chance to tidy up.

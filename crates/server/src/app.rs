@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use catalog::Catalog;
 use cluster::Cluster;
 use feeds::Feeds;
@@ -13,6 +13,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use offers::Offers;
 use photos::Photos;
 use store::{Schema, Store, TableSpec};
+use tokio::sync::Semaphore;
 use topics::Topics;
 
 use crate::access::{self, LocalKey, Rates, Verifier};
@@ -87,7 +88,7 @@ impl App {
         let mut file_options = files::Options::new(config.data.join("incoming"));
         file_options.clock = clock.clone();
         let files = files::open(&config.files, store.clone(), file_options)?;
-        let offers = Offers::new(store.clone(), clock.clone(), config.offers.clone(), Catalog::shipped())
+        let offers = Offers::new(store.clone(), clock.clone(), config.offers.clone(), open_catalog(&config)?)
             .with_files(files.clone());
         let topics = topics?;
         let feeds = open_feeds(&config, &store, &topics, &files, &offers);
@@ -153,6 +154,13 @@ fn open_photos(
     Photos::new(store.clone(), files.clone(), cluster, clock.clone(), fetcher, settings)
 }
 
+fn open_catalog(config: &Config) -> Result<Catalog> {
+    match &config.catalog {
+        None => Ok(Catalog::shipped()),
+        Some(folder) => Catalog::load(folder).with_context(|| format!("the catalog {}", folder.display())),
+    }
+}
+
 fn open_feeds(config: &Config, store: &Store, topics: &Topics, files: &Files, offers: &Offers) -> Feeds {
     let settings = config.feeds.clone();
     let fetcher = fetch::Fetcher::new(fetch::Options {
@@ -164,12 +172,13 @@ fn open_feeds(config: &Config, store: &Store, topics: &Topics, files: &Files, of
         ..fetch::Options::default()
     });
     Feeds {
+        handed_over: Arc::new(Semaphore::new(settings.downloads.max(1))),
         store: store.clone(),
         topics: topics.clone(),
         files: files.clone(),
         clock: offers.clock.clone(),
         settings: Arc::new(settings),
-        unify: Arc::new(feeds::LazyKnowledge::new((*offers.catalog).clone())),
+        unify: Arc::new(feeds::LazyKnowledge::new((*offers.catalog).clone(), config.catalog.clone())),
         fetcher,
     }
 }

@@ -57,6 +57,7 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     ("feed_unreadable", "the file could not be read: {0}", "не удалось прочитать файл: {0}"),
     ("feed_gone", "the file is no longer kept", "файл больше не хранится"),
     ("feed_internal", "the program made a mistake while reading the file: {0}", "ошибка программы при чтении файла: {0}"),
+    ("catalog_unavailable", "version {0} of the catalog, by which the load was made, is not known to this process", "версия каталога {0}, с которой создана загрузка, этому процессу неизвестна"),
     ("feed_empty", "the file is empty", "файл пуст"),
     ("feed_too_large", "the file has more than {0} bytes", "файл больше {0} байт"),
     ("archive_broken", "the archive is damaged: {0}", "архив повреждён: {0}"),

@@ -4,6 +4,7 @@ pub mod bare_fjall;
 pub mod bare_postgres;
 mod database;
 pub mod offers;
+pub mod services;
 
 pub use database::Database;
 

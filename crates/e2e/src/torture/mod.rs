@@ -1,6 +1,8 @@
 //! Kill tests: a child process works and tells what was acknowledged; the parent kills it with SIGKILL at a random
 //! moment, starts it again and compares. What the child printed before its death is in the pipe, so nothing is lost.
 
+mod cabinet;
+pub mod feeds;
 pub mod offers;
 pub mod snippets_child;
 pub mod snippets_parent;

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod cluster;
+mod feeds_hostile;
+mod feeds_kill;
 mod offers_kill;
 mod patience;
 mod snippets_kill;

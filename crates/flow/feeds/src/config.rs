@@ -32,10 +32,10 @@ pub struct Settings {
     pub process_tries: u32,
     /// A lock older than this is taken over, whoever holds it.
     pub lock_age: Duration,
-    /// A download ends when nothing comes for so long, and when it takes so long as a whole.
+    /// A download or an upload ends when nothing comes for so long, and a download when it takes so long as a whole.
     pub idle_timeout: Duration,
     pub total_timeout: Duration,
-    /// Downloads at the same time in this process.
+    /// Downloads at the same time in this process; as many again for services that hand over links.
     pub downloads: usize,
     /// Loads processed at the same time in this process, of which one is kept for small files.
     pub loads: usize,

@@ -108,6 +108,9 @@ pub struct Found {
     pub error: OfferError,
 }
 
+/// (seller, namespace, task, external id, error id).
+type ErrorKey = (String, String, i64, String, i64);
+
 /// (level, external id, error id).
 pub type Cursor = (u32, String, i64);
 
@@ -157,6 +160,62 @@ pub async fn list(
     Ok(places.into_iter().zip(rows).filter_map(join).collect())
 }
 
+/// Some of what was looked for, and where to go on; `None`: that was all.
+pub struct Searched {
+    pub found: Vec<Found>,
+    pub next: Option<Cursor>,
+}
+
+/// Rows that one search walks over; a page may therefore be short, or empty, and go on.
+const WALK: usize = 5_000;
+
+/// The errors of offers whose external id begins so.
+pub async fn search(
+    feeds: &Feeds,
+    key: &FeedKey,
+    task_id: i64,
+    beginning: &str,
+    filter: Filter,
+    after: Option<&Cursor>,
+    limit: usize,
+) -> Result<Searched> {
+    let snapshot = feeds.store.snapshot(key.shard()).await?;
+    let (seller, namespace) = key.row();
+    let range = Range::prefix(key.task(task_id), WALK)?;
+    let range = match after {
+        Some((_, external_id, error_id)) => {
+            range.after((seller, namespace, task_id, external_id.as_str(), *error_id))?
+        }
+        None => range.from((seller, namespace, task_id, beginning))?,
+    };
+    let rows = snapshot.scan(&OFFER_ERRORS, range).await?;
+    let walked_all = rows.len() < WALK;
+    let mut found: Vec<Found> = Vec::new();
+    let mut last = None;
+    for row in rows {
+        let row = joined(row);
+        if !row.external_id.starts_with(beginning) {
+            return Ok(Searched { found, next: None });
+        }
+        if found.len() == limit {
+            return Ok(Searched { found, next: last });
+        }
+        last = Some(row.at.clone());
+        if filter.takes(&row) {
+            found.push(row);
+        }
+    }
+    Ok(Searched { found, next: last.filter(|_| !walked_all) })
+}
+
+impl Filter {
+    fn takes(self, found: &Found) -> bool {
+        let Some(issue) = &found.error.issue else { return false };
+        self.level.is_none_or(|level| issue.level() == level)
+            && self.kind.is_none_or(|kind| issue.r#type() == kind)
+    }
+}
+
 async fn all(
     snapshot: &store::Snapshot,
     key: &FeedKey,
@@ -170,9 +229,10 @@ async fn all(
         range = range.after((seller, namespace, task_id, external_id.as_str(), *error_id))?;
     }
     let rows = snapshot.scan(&OFFER_ERRORS, range).await?;
-    let join = |((.., external_id, number), error): ((_, _, _, String, i64), OfferError)| {
-        let level = error.issue.as_ref().map_or(0, |issue: &Issue| issue.level as u32);
-        Found { at: (level, external_id.clone(), number), external_id, error }
-    };
-    Ok(rows.into_iter().map(join).collect())
+    Ok(rows.into_iter().map(joined).collect())
+}
+
+fn joined(((.., external_id, number), error): (ErrorKey, OfferError)) -> Found {
+    let level = error.issue.as_ref().map_or(0, |issue: &Issue| issue.level as u32);
+    Found { at: (level, external_id.clone(), number), external_id, error }
 }

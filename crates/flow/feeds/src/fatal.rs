@@ -38,6 +38,11 @@ impl Fatal {
         Self::new("feed_gone", &[])
     }
 
+    /// The load was made by a catalog that this process does not have; another may.
+    pub(crate) fn no_catalog(version: u32) -> Self {
+        Self { transient: true, ..Self::new("catalog_unavailable", &[&version.to_string()]) }
+    }
+
     /// The program made a mistake with this file.
     pub(crate) fn bug(what: &str) -> Self {
         Self::new("feed_internal", &[what])

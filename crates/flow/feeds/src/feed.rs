@@ -176,7 +176,8 @@ pub async fn fetch_now(feeds: &Feeds, key: &FeedKey) -> Result<()> {
             return Err(Error::conflict("no_url", "the feed has no url to fetch from"));
         };
         tx.delete(&FEED_DUE, (row.next_fetch_at, key.seller.as_str(), key.namespace.as_str()))?;
-        row.next_fetch_at = row.next_fetch_at.min(feeds.clock.now().0);
+        row.asked_at = feeds.clock.now().0;
+        row.next_fetch_at = row.next_fetch_at.min(row.asked_at);
         put_loader_task(tx, key, &row)
     };
     feeds.store.transact(key.shard(), body).await

@@ -66,6 +66,7 @@ use std::sync::Arc;
 use files::Files;
 use kit::Clock;
 use store::Store;
+use tokio::sync::Semaphore;
 use topics::Topics;
 
 pub use error::{Error, Result};
@@ -108,6 +109,8 @@ pub struct Feeds {
     pub settings: Arc<config::Settings>,
     pub unify: Arc<dyn Unify>,
     pub fetcher: fetch::Fetcher,
+    /// Downloads of feeds that services hand over: each needs one of these for as long as it lasts.
+    pub handed_over: Arc<Semaphore>,
 }
 
 impl Feeds {

@@ -38,6 +38,7 @@ pub struct Taken {
     pub key: FeedKey,
     row: LoaderTask,
     lock: Lock,
+    began: Timestamp,
 }
 
 /// What a download brought.
@@ -128,11 +129,12 @@ pub async fn load(feeds: &Feeds, cluster: &Cluster, key: &FeedKey) -> Result<boo
 pub async fn take(feeds: &Feeds, cluster: &Cluster, key: &FeedKey) -> Result<Option<Taken>> {
     let body = async |tx: &mut Tx| {
         let Some(row) = tx.get(&FEED_LOADER_TASK, key.row()).await? else { return Ok(None) };
-        if row.next_fetch_at > feeds.clock.now().0 {
+        let began = feeds.clock.now();
+        if row.next_fetch_at > began.0 {
             return Ok(None);
         }
         let lock = cluster.try_lock(tx, LOCK, &key.lock_name(), feeds.settings.lock_age).await?;
-        Ok(lock.map(|lock| Taken { key: key.clone(), row, lock }))
+        Ok(lock.map(|lock| Taken { key: key.clone(), row, lock, began }))
     };
     feeds.store.transact(key.shard(), body).await
 }
@@ -208,6 +210,8 @@ pub async fn settle(feeds: &Feeds, taken: &Taken, fetched: &Fetched) -> Result<b
         tx.delete(&FEED_DUE, (row.next_fetch_at, key.seller.as_str(), key.namespace.as_str()))?;
         record(tx, feeds, key, &mut feed, &mut row, fetched).await?;
         row.next_fetch_at = match row.failures {
+            // Somebody asked while it was fetched, and means what is there now.
+            _ if row.asked_at > taken.began.0 => now.0,
             0 => now.plus(feed::period(&feed)).0,
             failures => now.plus(config::wait(feeds.settings.fetch_backoff, failures)).0,
         };

@@ -1,6 +1,8 @@
 //! What unifying needs from outside, behind one small trait: the catalog, the places, and which version they are.
 
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use catalog::Catalog;
 use geo::Places;
@@ -22,6 +24,10 @@ pub trait Unify: Send + Sync {
     /// Pinned in a load when it is made.
     fn catalog_version(&self) -> u32;
 
+    /// The same by another version of the catalog, for loads that were made when it was in use; `None`: this process
+    /// does not have it.
+    fn of_version(&self, version: u32) -> Option<Arc<dyn Unify>>;
+
     /// Blocking, and pure as far as the load is concerned: the same record gives the same content.
     fn unify(&self, offer: &FeedOffer, settings: &FeedSettings) -> Unified;
 }
@@ -29,6 +35,10 @@ pub trait Unify: Send + Sync {
 impl Unify for Knowledge {
     fn catalog_version(&self) -> u32 {
         self.recogniser.catalog().version()
+    }
+
+    fn of_version(&self, _version: u32) -> Option<Arc<dyn Unify>> {
+        None
     }
 
     fn unify(&self, offer: &FeedOffer, settings: &FeedSettings) -> Unified {
@@ -41,21 +51,39 @@ impl Unify for Knowledge {
     }
 }
 
-/// The knowledge that comes with the program, made when the first record needs it: most commands never do.
+/// The knowledge of a catalog and of the shipped places, made when the first record needs it: most commands never do.
 pub struct LazyKnowledge {
     catalog: Catalog,
+    /// Where other versions of it are; `None`: it is the shipped one.
+    folder: Option<PathBuf>,
     made: OnceLock<Knowledge>,
+    /// Other versions that were asked for: few loads outlive their catalog.
+    others: Mutex<HashMap<u32, Arc<LazyKnowledge>>>,
 }
 
 impl LazyKnowledge {
-    pub fn new(catalog: Catalog) -> Self {
-        Self { catalog, made: OnceLock::new() }
+    pub fn new(catalog: Catalog, folder: Option<PathBuf>) -> Self {
+        Self { catalog, folder, made: OnceLock::new(), others: Mutex::default() }
     }
 }
 
 impl Unify for LazyKnowledge {
     fn catalog_version(&self) -> u32 {
         self.catalog.version()
+    }
+
+    fn of_version(&self, version: u32) -> Option<Arc<dyn Unify>> {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = others.get(&version) {
+            return Some(known.clone());
+        }
+        let catalog = match &self.folder {
+            None => Catalog::shipped_version(version)?,
+            Some(folder) => Catalog::load_version(folder, version).ok()?,
+        };
+        let other = Arc::new(Self::new(catalog, self.folder.clone()));
+        others.insert(version, other.clone());
+        Some(other)
     }
 
     fn unify(&self, offer: &FeedOffer, settings: &FeedSettings) -> Unified {

@@ -3,7 +3,7 @@
 //! | step | what | a crash behind it leaves |
 //! | --- | --- | --- |
 //! | check | a read: the feed may be uploaded into, the quota has room | nothing |
-//! | receive | the stream goes into a temp file; hash and size are known | a temp file, removed by the files' sweep |
+//! | receive | the stream goes into a temp file, within the limits of size and silence; hash and size are known | a temp file, removed by the files' sweep |
 //! | put (shard of the hash) | the object is stored, its reference pending | a pending reference; the sweep asks [`file_is_used`], hears `Gone` and lets it go |
 //! | make (seller's shard) | feed (if new), quota, task, queue in one transaction | a load that will be processed; the sweep hears `Held` and confirms |
 //! | confirm (shard of the hash) | the reference is held | nothing |
@@ -11,15 +11,19 @@
 //! The load's number is given in the transaction that puts it into the queue, so the order of the numbers is the order of
 //! the queue, however long each file took to arrive.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use files::{Answer, Hash, Limits, Referrer, Stored};
-use futures::Stream;
+use futures::{Stream, StreamExt as _, stream};
 use store::{Range, Read as _, Tx};
 use wire::feeds::{FeedRow, QuotaRow, TaskFile, TaskSource};
 
 use crate::tables::{FEED, QUOTAS, TASKS};
 use crate::tasks::{self, FeedKey, NewTask};
 use crate::{Error, Feeds, Result, feed};
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 const HOUR_MICROS: i64 = 3_600_000_000;
 
@@ -43,17 +47,34 @@ pub async fn upload<E>(
     upload: Upload,
 ) -> Result<i64>
 where
-    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    E: Into<BoxError>,
 {
     check(feeds, key).await?;
     let max_bytes = feeds.settings.max_file_bytes;
     let limits = Limits { max_bytes, expected_bytes: upload.expected_bytes };
-    let incoming = feeds.files.receive(stream, limits).await?;
+    let incoming = feeds.files.receive(impatient(stream, feeds.settings.idle_timeout), limits).await?;
     let referrer = new_referrer(key)?;
     let stored = feeds.files.put(incoming, &referrer).await?;
     let task_id = make(feeds, key, stored, &referrer, &upload).await?;
     feeds.files.confirm(&stored.hash, &referrer).await?;
     Ok(task_id)
+}
+
+/// The stream, which fails when its sender falls silent.
+fn impatient<E>(
+    stream: impl Stream<Item = std::result::Result<Bytes, E>> + Send,
+    idle: Duration,
+) -> impl Stream<Item = std::result::Result<Bytes, BoxError>> + Send
+where
+    E: Into<BoxError>,
+{
+    stream::try_unfold(Box::pin(stream), move |mut stream| async move {
+        match tokio::time::timeout(idle, stream.next()).await {
+            Ok(Some(chunk)) => Ok(Some((chunk.map_err(Into::into)?, stream))),
+            Ok(None) => Ok(None),
+            Err(_) => Err(format!("nothing came for {} seconds", idle.as_secs()).into()),
+        }
+    })
 }
 
 /// Nobody sends gigabytes to be told that they are not wanted.

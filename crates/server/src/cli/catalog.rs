@@ -97,7 +97,7 @@ impl CatalogCommand {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
-fn refused(error: catalog::Error) -> anyhow::Error {
+pub(super) fn refused(error: catalog::Error) -> anyhow::Error {
     let code = match &error {
         catalog::Error::Read { .. } | catalog::Error::NoSuchVersion { .. } | catalog::Error::Empty(_) => {
             exit::NOT_FOUND

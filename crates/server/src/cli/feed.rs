@@ -33,6 +33,9 @@ pub enum FeedCommand {
         /// How many issues of each kind are shown
         #[arg(long, value_name = "NUMBER", default_value_t = 5)]
         first: usize,
+        /// A folder with another catalog than the shipped one
+        #[arg(long, value_name = "DIR")]
+        catalog: Option<PathBuf>,
         /// How the report is printed
         #[arg(long, value_enum, default_value_t = Print::Text)]
         format: Print,
@@ -61,9 +64,11 @@ struct JsonReport<'a> {
 
 impl FeedCommand {
     pub async fn run(self, common: &Common) -> Result<()> {
-        let (file, lang, xlsx, first, format) = match self {
+        let (file, lang, xlsx, first, catalog, format) = match self {
             Self::Upload(upload) => return upload.run(common).await,
-            Self::Check { file, lang, xlsx, first, format } => (file, lang, xlsx, first, format),
+            Self::Check { file, lang, xlsx, first, catalog, format } => {
+                (file, lang, xlsx, first, catalog, format)
+            }
         };
         let language = match lang {
             Lang::En => model::Language::English,
@@ -74,7 +79,7 @@ impl FeedCommand {
         let mut sheet = xlsx.as_ref().map(|_| Xlsx::begin(language)).transpose()?;
         let mut shown: HashMap<String, usize> = HashMap::new();
         let mut rows = Vec::new();
-        let (knowledge, settings) = (Knowledge::shipped(), Settings::default());
+        let (knowledge, settings) = (knowledge(catalog.as_deref())?, Settings::default());
         let judge = &mut |record: &mut RawRecord| {
             // What could not be read has its errors already.
             if !record.is_bad() {
@@ -119,6 +124,12 @@ impl FeedCommand {
         let errors = summary.errors + u64::from(summary.fatal.is_some());
         Err(Failure::of(exit::FAILED, format!("{}: {errors} errors", file.display())))
     }
+}
+
+fn knowledge(catalog: Option<&Path>) -> Result<Knowledge> {
+    let Some(folder) = catalog else { return Ok(Knowledge::shipped()) };
+    let loaded = ::catalog::Catalog::load(folder).map_err(super::catalog::refused)?;
+    Ok(Knowledge::new(&loaded, geo::Places::shipped()))
 }
 
 /// The file with a bar that shows how far it is read, on a terminal.

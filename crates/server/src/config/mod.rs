@@ -38,6 +38,8 @@ pub struct Config {
     pub photos: photos::Settings,
     pub offers: offers::Settings,
     pub feeds: feeds::config::Settings,
+    /// `None`: the shipped catalog.
+    pub catalog: Option<PathBuf>,
     /// Not a setting: `dvor demo` serves its sample sellers.
     pub demo: bool,
 }
@@ -134,6 +136,7 @@ impl Config {
             photos: photos(settings)?,
             offers: offer_settings(settings)?,
             feeds: feed_settings(settings)?,
+            catalog: file_or_none(settings, "catalog")?,
             demo: false,
             roles,
             data,
@@ -154,12 +157,17 @@ fn is_embedded(urls: &[String]) -> bool {
 }
 
 fn snippets_options(settings: &Settings) -> Result<snippets::Options> {
-    let file = settings.text("snippets_config")?;
-    let absolute = |file: &String| std::path::absolute(file).with_context(|| format!("the file {file:?}"));
     Ok(snippets::Options {
-        config: Some(&file).filter(|file| !file.is_empty()).map(absolute).transpose()?,
+        config: file_or_none(settings, "snippets_config")?,
         retry_pause: Duration::from_millis(settings.number("snippets_retry_pause_ms")?),
     })
+}
+
+/// The file or folder that a key names; empty: none.
+fn file_or_none(settings: &Settings, key: &str) -> Result<Option<PathBuf>> {
+    let name = settings.text(key)?;
+    let absolute = || std::path::absolute(&name).with_context(|| format!("{key} {name:?}"));
+    (!name.is_empty()).then(absolute).transpose()
 }
 
 fn limits(settings: &Settings) -> Result<Limits> {

@@ -67,9 +67,10 @@ pub async fn frame(State(app): State<App>, mut request: Request, next: Next) -> 
     response
 }
 
-/// An upload takes as long as its sender needs.
+/// A feed takes as long as its sender needs, who has a limit of silence of their own.
 fn time_limit(app: &App, route: &str) -> Duration {
-    if route.ends_with("/uploads") { UPLOAD_TIMEOUT } else { app.config.limits.request_timeout }
+    let brings_a_feed = route.ends_with("/uploads") || route == "/v1/parsed-feeds";
+    if brings_a_feed { UPLOAD_TIMEOUT } else { app.config.limits.request_timeout }
 }
 
 /// Ends a call that takes too long or panics.

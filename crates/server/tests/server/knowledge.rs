@@ -1,6 +1,6 @@
 //! `dvor catalog` and `dvor geo`.
 
-use crate::program::{Said, dvor, run};
+use crate::program::{Said, Server, dvor, run};
 
 fn said(arguments: &[&str]) -> Said {
     run(dvor().args(arguments))
@@ -48,6 +48,65 @@ fn a_catalog_is_checked_and_imported() {
     let found = said(&["catalog", "recognise", "pets", "--catalog", target.to_str().unwrap(), "--json"]);
     assert_eq!(found.json()["category"], "2", "{found:?}");
     said(&arguments).refused(1, &["is not empty"]);
+}
+
+/// Tables of the layout of Shopify's taxonomy, of our own making.
+const TABLES: [(&str, &str); 3] = [
+    (
+        "categories.tsv",
+        "id\tparent\tname_en\tname_ru\tgoogle_id\tattributes\n\
+         hg\t\tHome & Garden\tДом и сад\t536\tcolor\n\
+         hg-1\thg\tLanterns\tФонари\t\tcolor,power_source\n\
+         hg-2\thg\tBird Houses\tСкворечники\t\tcolor\n",
+    ),
+    (
+        "attributes.tsv",
+        "handle\tid\tbase\tname_en\tname_ru\tvalues\n\
+         color\t1\t\tColor\tЦвет\tcolor__black,color__red\n\
+         power_source\t2\t\tPower source\tПитание\tpower_source__mains,power_source__battery\n",
+    ),
+    (
+        "values.tsv",
+        "handle\tid\tname_en\tname_ru\n\
+         color__black\t1\tBlack\tЧерный\ncolor__red\t2\tRed\tКрасный\n\
+         power_source__mains\t3\tMains\tОт сети\npower_source__battery\t4\tBattery\tБатарейки\n",
+    ),
+];
+
+#[tokio::test]
+async fn offers_go_by_an_imported_catalog() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tables, target) = (folder.path().join("tables"), folder.path().join("catalog"));
+    std::fs::create_dir(&tables).unwrap();
+    for (name, text) in TABLES {
+        std::fs::write(tables.join(name), text).unwrap();
+    }
+    let (tables, target) = (tables.to_str().unwrap(), target.to_str().unwrap());
+    let imported = said(&["catalog", "import", tables, "--to", target, "--json"]);
+    assert_eq!(imported.json(), serde_json::json!({"categories": 3, "attributes": 2, "values": 4}));
+    assert_eq!(said(&["catalog", "check", target]).code, 0);
+    for title in ["Фонарь садовый красный", "Garden lantern"] {
+        let found = said(&["catalog", "recognise", title, "--catalog", target, "--json"]);
+        assert_eq!(found.json()["category"], "hg-1", "{found:?}");
+    }
+    let file = folder.path().join("goods.jsonl");
+    let line = "{\"id\":\"1\",\"title\":\"Скворечник\",\"price\":\"500\",\"Цвет\":\"красный\",\"address\":\"Казань\"}\n";
+    std::fs::write(&file, line).unwrap();
+    let file = file.to_str().unwrap();
+    let checked = said(&["feed", "check", file, "--catalog", target, "--json"]);
+    assert_eq!((checked.code, &checked.json()["good"]), (0, &1.into()), "{checked:?}");
+    said(&["feed", "check", file, "--catalog", "/nowhere"]).refused(3, &["/nowhere cannot be read"]);
+
+    let server = Server::start_with(|command| {
+        command.env("DVOR_CATALOG", target);
+    });
+    let loaded = server.command(&["feed", "upload", file, "--seller", "shop", "--watch", "--json"]);
+    assert_eq!((loaded.code, &loaded.json()["statistics"]["created"]), (0, &1.into()), "{loaded:?}");
+    let offers = server.get("/v1/sellers/shop/offers?preset=all").await.1;
+    let offer = &offers["items"][0];
+    let found = server.get(&format!("/v1/offers/{}", offer["id"].as_str().unwrap())).await.1;
+    assert_eq!(found["category"]["id"], "hg-2", "{found}");
+    assert_eq!(found["attributes"][0]["id"], "color", "{found}");
 }
 
 #[test]

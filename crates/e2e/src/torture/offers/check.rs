@@ -1,7 +1,6 @@
 //! What must be true when the last life has settled.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
@@ -17,7 +16,8 @@ use wire::offers::OfferChange;
 use super::feed::NAMESPACE;
 use super::{Feed, Report, Writer};
 use crate::http::Client;
-use crate::program::{Program, dvor};
+use crate::program::Program;
+use crate::torture::cabinet::{lists_add_up, nothing_has_drifted};
 
 /// How long the last life may take to work off what is left.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -113,57 +113,6 @@ async fn results_are_complete(
     Ok(())
 }
 
-/// The pages of every list have as many offers as its count says, and each belongs there. Returns them all.
-async fn lists_add_up(client: &mut Client, seller: &str) -> anyhow::Result<Vec<Value>> {
-    let counts = client.get(&format!("/v1/sellers/{seller}/presets")).await?.expect(200)?.json()?;
-    let counts: BTreeMap<_, _> = counts["items"]
-        .as_array()
-        .context("a list of presets")?
-        .iter()
-        .map(|item| (item["preset"].as_str().unwrap_or_default().to_owned(), item["count"].as_i64()))
-        .collect();
-    ensure!(counts.len() == 9, "{seller} has the lists {counts:?}");
-    let mut all = Vec::new();
-    for (preset, count) in counts {
-        let offers = pages(client, seller, &preset).await?;
-        ensure!(
-            count == Some(offers.len() as i64),
-            "{seller}: {preset} counts {count:?}, has {}",
-            offers.len()
-        );
-        for offer in &offers {
-            let status = offer["status"].as_str().unwrap_or_default();
-            let fits = match preset.as_str() {
-                "active" | "inactive" | "expired" | "banned" => status == preset,
-                "sold" => status.starts_with("sold"),
-                _ => status != "deleted",
-            };
-            ensure!(fits, "{seller}: {} is in {preset} and {status}", offer["id"]);
-        }
-        if preset == "all" {
-            all = offers;
-        }
-    }
-    let counters = client.get(&format!("/v1/sellers/{seller}/counters")).await?.expect(200)?.json()?;
-    let active = all.iter().filter(|offer| offer["status"] == "active").count();
-    ensure!(counters["active"] == active, "{seller}: {active} active offers, the counters say {counters}");
-    Ok(all)
-}
-
-async fn pages(client: &mut Client, seller: &str, preset: &str) -> anyhow::Result<Vec<Value>> {
-    let mut found = Vec::new();
-    let mut cursor = String::new();
-    loop {
-        let path = format!("/v1/sellers/{seller}/offers?preset={preset}&limit=100{cursor}");
-        let page = client.get(&path).await?.expect(200)?.json()?;
-        found.extend(page["items"].as_array().context("a page")?.iter().cloned());
-        match page["next_cursor"].as_str() {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => return Ok(found),
-        }
-    }
-}
-
 /// The topic has every version of every offer, in order; a repeat may follow, a gap may not.
 async fn events_are_complete(
     client: &mut Client,
@@ -219,16 +168,4 @@ async fn read<M: Message + Default>(client: &mut Client, topic: &str) -> anyhow:
     let commit = json!({"group": GROUP, "positions": positions});
     client.post(&format!("/v1/topics/{topic}/commit"), &commit).await?.expect(204)?;
     Ok(messages)
-}
-
-/// The program's own check finds nothing to repair.
-fn nothing_has_drifted(program: &Program) -> anyhow::Result<()> {
-    let output = Command::new(dvor()?).args(["fsck", "--dry-run", "--data"]).arg(program.data()).output()?;
-    ensure!(
-        output.status.success(),
-        "dvor fsck: {}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Ok(())
 }

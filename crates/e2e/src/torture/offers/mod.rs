@@ -45,17 +45,16 @@ pub async fn run(folder: &Path, kills: u32, seed: u64, category: &str) -> anyhow
         let life = Duration::from_millis(rng.random_range(100..1_500));
         let address = program.http;
         let working = async {
-            let people = futures::future::join_all(writers.iter_mut().map(|writer| writer.work(address)));
-            let loads = futures::future::join_all(feeds.iter_mut().map(|feed| feed.work(address)));
-            futures::future::join(people, loads).await
+            // The first broken promise ends the life.
+            let people = futures::future::try_join_all(writers.iter_mut().map(|writer| writer.work(address)));
+            let loads = futures::future::try_join_all(feeds.iter_mut().map(|feed| feed.work(address)));
+            futures::future::try_join(people, loads).await
         };
         // Dropped in the middle of whatever it does: nobody hears the answers that are under way.
         let checked = tokio::time::timeout(life, working).await;
         program.kill()?;
-        if let Ok((people, loads)) = checked {
-            for result in people.into_iter().chain(loads) {
-                result.with_context(|| format!("life {kill} of seed {seed}"))?;
-            }
+        if let Ok(result) = checked {
+            result.with_context(|| format!("life {kill} of seed {seed}"))?;
         }
     }
     let program = start(folder, &mut report)?;

@@ -38,6 +38,9 @@ pub(super) struct Wanted {
     /// validation, category, attribute, geo, banned, duplicate or photo.
     #[serde(rename = "type")]
     kind: Option<String>,
+    /// The beginning of the external id.
+    #[serde(default)]
+    search: String,
     limit: Option<usize>,
     cursor: Option<String>,
 }
@@ -91,10 +94,19 @@ pub(super) async fn list(
     let (key, task_id) = load_of(&feeds, &access, &path).await?;
     let limit = web::limit(wanted.limit, 100, 1_000)?;
     let after = wanted.cursor.as_deref().map(read_cursor).transpose()?;
-    let mut found = errors::list(&feeds, &key, task_id, wanted.filter()?, after.as_ref(), limit + 1).await?;
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let next_cursor = found.last().filter(|_| more).map(|last| write_cursor(&last.at));
+    let filter = wanted.filter()?;
+    let (found, next) = if wanted.search.is_empty() {
+        let mut found = errors::list(&feeds, &key, task_id, filter, after.as_ref(), limit + 1).await?;
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let next = found.last().filter(|_| more).map(|last| last.at.clone());
+        (found, next)
+    } else {
+        let text = &wanted.search;
+        let searched = errors::search(&feeds, &key, task_id, text, filter, after.as_ref(), limit).await?;
+        (searched.found, searched.next)
+    };
+    let next_cursor = next.as_ref().map(write_cursor);
     let language = language(&headers);
     let items = found.into_iter().map(|found| ErrorItem::of(found, language)).collect();
     Ok(Json(Page { items, next_cursor }))

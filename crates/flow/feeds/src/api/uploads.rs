@@ -6,7 +6,7 @@ use fetch::{Answer, Conditional};
 use model::names;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
-use web::{Access, Problem, Result};
+use web::{Access, Code, Problem, Result};
 
 use super::docs::Writing;
 use super::feed_key;
@@ -62,7 +62,8 @@ pub(super) struct ParsedFeed {
     source: String,
 }
 
-/// Takes a feed that a service has collected from another site. Its errors are for the service, not for the seller.
+/// Takes a feed that a service has collected from another site. The file is downloaded before the answer, within the
+/// limits of feeds that are fetched. Its errors are for the service, not for the seller.
 #[utoipa::path(post, path = "/v1/parsed-feeds", tag = "feeds", request_body = ParsedFeed,
     responses((status = 202, body = NewLoad), (status = 403, description = "The token is not a service's"),
         (status = 413, description = "The file is too large"), Writing))]
@@ -73,6 +74,11 @@ pub(super) async fn parsed(
 ) -> Result<(StatusCode, Json<NewLoad>)> {
     access.require_service()?;
     let key = FeedKey::new(&wanted.seller_id, &format!("{}{}", names::PARSED, wanted.source))?;
+    // It goes back when the call ends, however it ends.
+    let Ok(_place) = feeds.handed_over.clone().try_acquire_owned() else {
+        let detail = "as many handed-over feeds as this process takes are being downloaded; try again later";
+        return Err(Problem::named(Code::TooManyRequests, "quota_downloads", detail));
+    };
     let refused = |error: &fetch::Error| Problem::field("file_url", "not_fetched", error.to_string());
     let answer = feeds.fetcher.get(&wanted.file_url, &Conditional::default()).await;
     let mut download = match answer.map_err(|error| refused(&error))? {

@@ -67,7 +67,7 @@ pub(super) fn cut(
     while let Some(record) = records.next()? {
         progress.records += 1;
         batch.raw_bytes += record.raw_bytes;
-        let record = feed_record(&mut job, &settings, &records, record, &mut noted)?;
+        let record = feed_record(&mut job, &settings, record, &mut noted)?;
         batch.records.push(record);
         if batch.is_full(&job.settings) && !hand_over(&job, &mut batch, &records, &mut progress, out) {
             break;
@@ -115,11 +115,10 @@ fn hand_over(
 fn feed_record(
     job: &mut Job,
     settings: &FeedSettings,
-    records: &Records,
     record: RawRecord,
     noted: &mut Noted,
 ) -> Result<FeedRecord, Fatal> {
-    let raw = fingerprints::of(records.raw());
+    let read = fingerprints::of_offer(&record.offer);
     let mut travels = FeedRecord {
         external_id: record.external_id.clone(),
         line: record.line as i64,
@@ -128,26 +127,39 @@ fn feed_record(
         ..FeedRecord::default()
     };
     let known = match &mut job.known {
-        Some(known) if travels.issues.is_empty() => known.find(&raw).map_err(|e| Fatal::input(&e))?,
-        _ => None,
+        Some(known) => known.find(&read).map_err(|e| Fatal::input(&e))?,
+        None => None,
     };
-    let bad = travels.issues.iter().any(|issue| issue.level() == Level::Error);
-    if let Some(fingerprint) = known {
-        (travels.same, travels.fingerprint) = (true, fingerprint.to_vec());
-    } else if !bad {
+    let unified = if is_bad(&travels.issues) {
+        None
+    } else if known.is_some() {
+        travels.same = true;
+        known
+    } else {
         match job.unify.unify(&record.offer, settings) {
             Unified::Content(content, issues) => {
-                travels.issues.extend(issues);
-                travels.fingerprint = fingerprints::of(&content.encode_to_vec()).to_vec();
+                let fingerprint = fingerprints::of(&content.encode_to_vec());
                 travels.content = Some(*content);
+                Some(fingerprints::Unified { fingerprint, issues })
             }
-            Unified::Skipped(reason) => travels.skipped_because = reason,
+            Unified::Skipped(reason) => {
+                travels.skipped_because = reason;
+                None
+            }
         }
+    };
+    // What was refused must be looked at again; warnings are said again.
+    let kept = unified.as_ref().filter(|unified| !is_bad(&unified.issues));
+    noted.add(&read, kept).map_err(|e| Fatal::input(&e))?;
+    if let Some(unified) = unified {
+        travels.fingerprint = unified.fingerprint.to_vec();
+        travels.issues.extend(unified.issues);
     }
-    // Only what went in without a word may travel as «same» the next time.
-    let clean = travels.issues.is_empty() && travels.skipped_because.is_empty();
-    noted.add(&raw, clean.then_some(travels.fingerprint.as_slice())).map_err(|e| Fatal::input(&e))?;
     Ok(travels)
+}
+
+fn is_bad(issues: &[Issue]) -> bool {
+    issues.iter().any(|issue| issue.level() == Level::Error)
 }
 
 /// A batch is never split: when it is too large for a message, its largest offers are kept out.

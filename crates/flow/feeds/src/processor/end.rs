@@ -10,7 +10,7 @@ use wire::feeds::{FeedAbort, FeedTerminal, Fingerprints, QueueRow, TaskError, Ta
 use super::cut::Progress;
 use super::send::SentWhole;
 use super::{LOCK, Taken};
-use crate::fingerprints::Noted;
+use crate::fingerprints::{self, Noted};
 use crate::tables::{FEED, TASK_QUEUE, TASKS};
 use crate::tasks::{self, End};
 use crate::upload::new_referrer;
@@ -93,6 +93,7 @@ async fn name_fingerprints(tx: &mut Tx, taken: &Taken, kept: Option<&(Stored, Re
         settings_version: pinned.and_then(|pinned| pinned.feed.as_ref()).map_or(0, |feed| feed.version),
         catalog_version: pinned.map_or(0, |pinned| pinned.catalog_version),
         bytes: stored.size as i64,
+        format: fingerprints::FORMAT,
     });
     Ok(tx.put(&FEED, taken.key.row(), &feed)?)
 }

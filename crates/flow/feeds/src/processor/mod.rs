@@ -31,7 +31,7 @@ use wire::feeds::{Fingerprints, QueueRow, Task, TaskError, TaskSettings, TaskSou
 use crate::tables::{FEED, TASK_DUE, TASK_QUEUE, TASKS};
 use crate::tasks::{self, FeedKey, said};
 use crate::work::{self, Done, Found, Work};
-use crate::{Feeds, Result};
+use crate::{Feeds, Result, fingerprints};
 
 pub use end::{finish, give_up, put_off};
 pub use send::{Sent, SentWhole, send};
@@ -195,5 +195,7 @@ async fn wait_behind(tx: &mut Tx, key: &FeedKey, task_id: i64, before: &QueueRow
 /// Fingerprints say «same» only for the same settings and catalog.
 fn fits(known: &Fingerprints, settings: &TaskSettings) -> bool {
     let version = settings.feed.as_ref().map_or(0, |settings| settings.version);
-    known.settings_version == version && known.catalog_version == settings.catalog_version
+    known.format == fingerprints::FORMAT
+        && known.settings_version == version
+        && known.catalog_version == settings.catalog_version
 }

@@ -1,5 +1,6 @@
 //! The file goes out in batches.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use store::{Read as _, Tx};
@@ -13,7 +14,7 @@ use super::input::input;
 use crate::fingerprints::{Known, Noted};
 use crate::tables::TASKS;
 use crate::upload::hash_of;
-use crate::{Fatal, Feeds, Result, metrics};
+use crate::{Fatal, Feeds, Result, Unify, metrics};
 
 /// Progress is noted this often, and a cancelled load noticed.
 const NOTE_EVERY: Duration = Duration::from_secs(1);
@@ -46,12 +47,16 @@ pub async fn send(feeds: &Feeds, taken: &Taken) -> Result<Sent> {
         Err(error) if error.kind() == files::Kind::NotFound => return Ok(Sent::Broken(Fatal::file_gone())),
         Err(error) => return Err(error.into()),
     };
+    let settings = taken.task.settings.clone().unwrap_or_default();
+    let Some(unify) = unify(feeds, settings.catalog_version) else {
+        return Ok(Sent::Broken(Fatal::no_catalog(settings.catalog_version)));
+    };
     let job = Job {
         key: taken.key.clone(),
         task_id: taken.task_id,
         dry_run: taken.task.dry_run,
-        settings: taken.task.settings.clone().unwrap_or_default(),
-        unify: feeds.unify.clone(),
+        settings,
+        unify,
         known: known(feeds, taken).await?,
     };
     let (sender, cuts) = mpsc::channel(WAITING);
@@ -65,6 +70,14 @@ pub async fn send(feeds: &Feeds, taken: &Taken) -> Result<Sent> {
         // A panic while reading is ours, not the seller's, and the same file would panic again.
         Err(panic) => Ok(Sent::Broken(Fatal::bug(&panic.to_string()))),
     }
+}
+
+/// By the catalog that is pinned in the load: every try of it must say the same.
+fn unify(feeds: &Feeds, version: u32) -> Option<Arc<dyn Unify>> {
+    if feeds.unify.catalog_version() == version {
+        return Some(feeds.unify.clone());
+    }
+    feeds.unify.of_version(version)
 }
 
 /// The hashes that the load is compared with; without them everything travels.

@@ -209,6 +209,21 @@ async fn a_feed_changed_during_its_download_makes_no_load() {
 }
 
 #[tokio::test]
+async fn a_fetch_that_is_asked_for_during_a_download_follows_it() {
+    let (world, server, key) = (World::new().await, Server::start().await, seller());
+    server.say(&many(0..3), "");
+    put(&world, FeedSettings { url: server.url(), ..FeedSettings::default() }).await;
+    let taken = feeds::loader::take(&world.feeds, &world.cluster, &key).await.unwrap().unwrap();
+    let fetched = feeds::loader::fetch(&world.feeds, &taken).await.unwrap();
+    world.feeds.clock.advance(Duration::from_secs(1));
+    feeds::feed::fetch_now(&world.feeds, &key).await.unwrap();
+    assert!(feeds::loader::settle(&world.feeds, &taken, &fetched).await.unwrap());
+    server.say(&many(0..4), "");
+    assert_eq!(fetch(&world).await, 1, "it is fetched again");
+    assert_eq!((fetch(&world).await, loads(&world).await.len()), (0, 2));
+}
+
+#[tokio::test]
 async fn webhooks_are_signed_and_told_again_until_they_are_taken() {
     let settings = Settings { dead_after: Duration::from_secs(86_400), ..Settings::default() };
     let (world, server) = (World::with(settings).await, Server::start().await);

@@ -8,6 +8,7 @@ mod formats;
 mod hostile;
 mod offers;
 mod own;
+mod pinned;
 mod second_opinion;
 mod traps;
 mod verbs;

@@ -21,11 +21,18 @@ use wire::feeds::{FeedSettings, TaskStatus};
 use crate::offers::{Decisions, Offers};
 
 /// Reads what a test needs of an offer: the title must be there, `later` is understood only later.
-struct Plain;
+struct Plain {
+    version: u32,
+}
 
 impl Unify for Plain {
     fn catalog_version(&self) -> u32 {
-        1
+        self.version
+    }
+
+    /// Versions 1 and 2 are known.
+    fn of_version(&self, version: u32) -> Option<Arc<dyn Unify>> {
+        (version <= 2).then(|| Arc::new(Plain { version }) as Arc<dyn Unify>)
     }
 
     fn unify(&self, offer: &FeedOffer, _: &FeedSettings) -> Unified {
@@ -34,6 +41,7 @@ impl Unify for Plain {
         }
         let minor = offer.price.parse::<f64>().map_or(0, |price| (price * 100.0) as i64);
         let content = Content {
+            catalog_version: self.version,
             title: offer.title.clone(),
             price: Some(Money { minor, currency: "RUB".to_owned() }),
             ..Content::default()
@@ -53,6 +61,11 @@ impl Unify for Plain {
         };
         Unified::Content(Box::new(content), issues)
     }
+}
+
+/// Unifying by a version of the catalog.
+pub(crate) fn plain(version: u32) -> Arc<dyn Unify> {
+    Arc::new(Plain { version })
 }
 
 pub(crate) struct World {
@@ -98,7 +111,8 @@ impl World {
         let settings = Arc::new(settings);
         let allowed = vec!["127.0.0.0/8".parse().unwrap()];
         let fetcher = fetch::Fetcher::new(fetch::Options { allowed, ..fetch::Options::default() });
-        let feeds = Feeds { store, topics, files, clock, settings, unify: Arc::new(Plain), fetcher };
+        let handed_over = Arc::new(tokio::sync::Semaphore::new(1));
+        let feeds = Feeds { store, topics, files, clock, settings, unify: plain(1), fetcher, handed_over };
         let world = Self { feeds, cluster, offers: Offers::default(), objects, tasks };
         world.start();
         world

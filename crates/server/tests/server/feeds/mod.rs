@@ -1,4 +1,11 @@
-//! A seller's file goes through the whole program: upload, processor, offers, results, history.
+//! Feeds through the whole program: upload and fetch, processor, offers, results, history.
+
+mod client;
+mod errors;
+mod scenario;
+mod shop;
+mod verbs;
+mod zip;
 
 use crate::program::Server;
 

@@ -1,0 +1,31 @@
+//! A file to durable offers with all results in the history, beside PostgreSQL's `COPY` of the same offers.
+
+use clap::Parser as _;
+use e2e::bench::{self, Figure};
+use e2e::import::{self, Arguments, Files, Served};
+use e2e::load::services::variable;
+use e2e::own_feed::Edition;
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    let (offers, files) = (arguments.offers, Files::write(arguments.offers)?);
+    let served = Served::start(&arguments).await?;
+    let loaded = import::import(&served, &files, offers).await?;
+    served.stop().await?;
+    let server = variable("DVOR_TEST_POSTGRES")?;
+    let copied = import::copy(&server, &files.path(Edition::First), offers).await?;
+    let place = import::place(&arguments);
+    let wanted = if arguments.services { "-" } else { "≥ 0.1; aim 0.3" };
+    let reference = offers as f64 / copied.elapsed.as_secs_f64();
+    let figures = [Figure::new(format!("import, {place}"), "offers/s", loaded.per_second(offers), wanted)
+        .beside(reference)];
+    let title = format!(
+        "import of {offers} offers, {} MB of own XML, from the first byte of the upload to the last result in the \
+         history; reference: COPY into one table with a primary key and an index ({})",
+        files.bytes / 1_000_000,
+        copied.settings
+    );
+    bench::print(&title, &figures);
+    bench::save(if arguments.services { "import-services" } else { "import" }, &figures)
+}
