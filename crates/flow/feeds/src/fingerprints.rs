@@ -195,7 +195,7 @@ mod tests {
     /// Every seventh has a warning.
     fn unified(record: u64) -> Unified {
         let warning = Issue { code: "geo_missing".to_owned(), value: record.to_string(), ..Issue::default() };
-        let issues = if record % 7 == 0 { vec![warning] } else { Vec::new() };
+        let issues = if record.is_multiple_of(7) { vec![warning] } else { Vec::new() };
         Unified { fingerprint: of(&record.to_be_bytes()), issues }
     }
 

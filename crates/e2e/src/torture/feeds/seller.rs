@@ -46,7 +46,7 @@ impl Feed {
     /// The seller's number decides what their feeds are like.
     pub(super) fn new(seller: &str, number: usize, way: Way, seed: u64) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
-        let format = if number % 2 == 0 { Format::Xml } else { Format::Lines };
+        let format = if number.is_multiple_of(2) { Format::Xml } else { Format::Lines };
         Self {
             seller: seller.to_owned(),
             namespace: if way == Way::Uploaded { "by-hand" } else { "default" },
