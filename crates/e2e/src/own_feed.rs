@@ -65,6 +65,7 @@ pub struct OwnFeed {
     end: End,
     ended: bool,
     edition: Edition,
+    photos: String,
 }
 
 /// Which of two files, alike but for some offers.
@@ -84,12 +85,14 @@ pub enum End {
 
 impl OwnFeed {
     pub fn new(end: End) -> Self {
-        Self::of(end, Edition::First)
+        Self::of(end, Edition::First, "https://shop.example")
     }
 
-    pub fn of(end: End, edition: Edition) -> Self {
+    /// `photos` is the server that the photos' urls name.
+    pub fn of(end: End, edition: Edition, photos: &str) -> Self {
         let random = SmallRng::seed_from_u64(7);
-        Self { random, text: HEAD.into(), at: 0, number: 0, bytes: 0, end, ended: false, edition }
+        let photos = photos.to_owned();
+        Self { random, text: HEAD.into(), at: 0, number: 0, bytes: 0, end, ended: false, edition, photos }
     }
 
     fn more(&mut self) {
@@ -128,6 +131,7 @@ impl OwnFeed {
             price += 1;
         }
         let description = self.words(75);
+        let photos = self.photos.clone();
         let street = STREETS[self.random.random_range(0..STREETS.len())];
         let value: u32 = self.random.random_range(least..most);
         let unit = if unit.is_empty() { String::new() } else { format!(" unit=\"{unit}\"") };
@@ -137,8 +141,8 @@ impl OwnFeed {
             "<offer id=\"SKU-{number}\">\n  <title>{name} {vendor} {model}</title>\n  <description>{description} &amp; прочее</description>\n  \
              <category>{category}</category>\n  <price currency=\"RUB\">{price}.00</price>\n  <condition>new</condition>\n  \
              <attributes>\n    <attribute name=\"Цвет\">серый</attribute>\n    <attribute name=\"{attribute}\"{unit}>{value}</attribute>\n  </attributes>\n  \
-             <images>\n    <image>https://shop.example/photos/{number}/front.jpg</image>\n    <image>https://shop.example/photos/{number}/back.jpg</image>\n    \
-             <image>https://shop.example/photos/{number}/side.jpg</image>\n  </images>\n  <location>{city}, улица {street}, {house}</location>\n  \
+             <images>\n    <image>{photos}/photos/{number}/front.jpg</image>\n    <image>{photos}/photos/{number}/back.jpg</image>\n    \
+             <image>{photos}/photos/{number}/side.jpg</image>\n  </images>\n  <location>{city}, улица {street}, {house}</location>\n  \
              <contacts>\n    <name>Магазин</name>\n    <phone>+7 900 {model:07}</phone>\n  </contacts>\n  <url>https://shop.example/goods/{number}</url>\n  \
              <vendor>{vendor}</vendor>\n  <weight unit=\"g\">{weight}</weight>\n</offer>\n"
         )

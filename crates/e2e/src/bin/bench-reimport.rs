@@ -10,6 +10,7 @@ async fn main() -> anyhow::Result<()> {
     let (offers, files) = (arguments.offers, Files::write(arguments.offers)?);
     let served = Served::start(&arguments).await?;
     let first = import::import(&served, &files, offers).await?;
+    served.rest().await?;
     let again = import::reimport(&served, &files, offers).await?;
     served.stop().await?;
     let place = import::place(&arguments);

@@ -5,6 +5,7 @@ mod reference;
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -32,19 +33,30 @@ pub struct Arguments {
 const LOOK: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
+/// One photo is waited for, for longer than a run takes.
+const SETTINGS: [(&str, &str); 3] = [
+    ("DVOR_PHOTOS__DOWNLOADS", "1"),
+    ("DVOR_PHOTOS__IDLE_TIMEOUT_MS", "3600000"),
+    ("DVOR_PHOTOS__TOTAL_TIMEOUT_MS", "3600000"),
+];
+
 /// Two editions of a feed in files.
 pub struct Files {
     folder: tempfile::TempDir,
     pub bytes: u64,
+    /// Where the photos should be: it takes the one connection at a time that is made, and never answers, so that looking
+    /// for photos takes nothing of the measured time.
+    _silent: TcpListener,
 }
 
 impl Files {
     pub fn write(offers: u64) -> anyhow::Result<Self> {
-        let folder = tempfile::tempdir()?;
-        let mut files = Self { folder, bytes: 0 };
+        let silent = TcpListener::bind("127.0.0.1:0")?;
+        let photos = format!("http://{}", silent.local_addr()?);
+        let mut files = Self { folder: tempfile::tempdir()?, bytes: 0, _silent: silent };
         for edition in [Edition::First, Edition::Second] {
             let mut file = BufWriter::new(File::create(files.path(edition))?);
-            files.bytes = std::io::copy(&mut OwnFeed::of(End::Offers(offers), edition), &mut file)?;
+            files.bytes = std::io::copy(&mut OwnFeed::of(End::Offers(offers), edition, &photos), &mut file)?;
             file.flush()?;
         }
         Ok(files)
@@ -67,10 +79,10 @@ impl Served {
     pub async fn start(arguments: &Arguments) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let services = if arguments.services { Some(Services::open().await?) } else { None };
-        let flags: Vec<&str> =
+        let own: Vec<&str> =
             services.iter().flat_map(|services| services.flags.iter().map(String::as_str)).collect();
-        // The photos' urls lead nowhere: one at a time, so that looking for them takes little of the measured time.
-        let program = Program::start_with(folder.path(), &flags, &[("DVOR_PHOTOS__DOWNLOADS", "1")])?;
+        let flags = [&["--allow-private-addresses", "127.0.0.0/8"], own.as_slice()].concat();
+        let program = Program::start_with(folder.path(), &flags, &SETTINGS)?;
         Ok(Self { program, services, seller: format!("shop-{}", kit::random_id()), _folder: folder })
     }
 
@@ -105,6 +117,28 @@ impl Served {
                 });
             }
             ensure!(began.elapsed() < PATIENCE, "the load does not end: {load}");
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Waits until the changes of the offers have been read by all who read them: the next measurement shall not pay
+    /// for this one.
+    pub async fn rest(&self) -> anyhow::Result<()> {
+        let mut client = Client::connect(self.program.http).await?;
+        let began = Instant::now();
+        loop {
+            let groups = client.get("/v1/topics/offers.changes/groups").await?.expect(200)?.json()?;
+            let behind: i64 = groups["items"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|group| group["lag"].as_i64())
+                .sum();
+            if behind == 0 {
+                println!("the changes were read by all {:.2} s later", began.elapsed().as_secs_f64());
+                return Ok(());
+            }
+            ensure!(began.elapsed() < PATIENCE, "the changes are not read: {groups}");
             tokio::time::sleep(LOOK).await;
         }
     }

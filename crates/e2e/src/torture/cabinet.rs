@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
@@ -9,9 +10,25 @@ use serde_json::Value;
 use crate::http::Client;
 use crate::program::{Program, dvor};
 
+/// How long a server may say that it is busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a path answers, once the server has time for it.
+pub(super) async fn get(client: &mut Client, path: &str) -> anyhow::Result<Value> {
+    let began = Instant::now();
+    loop {
+        let answer = client.get(path).await?;
+        if answer.status != 503 || began.elapsed() > PATIENCE {
+            return answer.expect(200)?.json();
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
 /// The pages of every list have as many offers as its count says, and each belongs there. Returns them all.
 pub(super) async fn lists_add_up(client: &mut Client, seller: &str) -> anyhow::Result<Vec<Value>> {
-    let counts = client.get(&format!("/v1/sellers/{seller}/presets")).await?.expect(200)?.json()?;
+    let counts = get(client, &format!("/v1/sellers/{seller}/presets")).await?;
     let counts: BTreeMap<_, _> = counts["items"]
         .as_array()
         .context("a list of presets")?
@@ -41,7 +58,7 @@ pub(super) async fn lists_add_up(client: &mut Client, seller: &str) -> anyhow::R
             all = offers;
         }
     }
-    let counters = client.get(&format!("/v1/sellers/{seller}/counters")).await?.expect(200)?.json()?;
+    let counters = get(client, &format!("/v1/sellers/{seller}/counters")).await?;
     let active = all.iter().filter(|offer| offer["status"] == "active").count();
     ensure!(counters["active"] == active, "{seller}: {active} active offers, the counters say {counters}");
     Ok(all)
@@ -52,7 +69,7 @@ pub(super) async fn pages(client: &mut Client, path: &str) -> anyhow::Result<Vec
     let mut found = Vec::new();
     let mut cursor = String::new();
     loop {
-        let page = client.get(&format!("{path}{cursor}")).await?.expect(200)?.json()?;
+        let page = get(client, &format!("{path}{cursor}")).await?;
         found.extend(page["items"].as_array().context("a page")?.iter().cloned());
         match page["next_cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),

@@ -37,67 +37,24 @@ fn cut(hash: &blake3::Hash) -> Fingerprint {
     found
 }
 
-/// Of all that unifying is given.
+/// Of all that unifying is given: a field that is added to [`FeedOffer`] has to be added here to compile.
+#[rustfmt::skip]
 pub fn of_offer(offer: &FeedOffer) -> Fingerprint {
     let FeedOffer {
-        id,
-        title,
-        description,
-        category_id,
-        category_path,
-        price,
-        currency,
-        condition,
-        attributes,
-        images,
-        video,
-        address,
-        lat,
-        lon,
-        contact_name,
-        phones,
-        email,
-        url,
-        vendor,
-        barcode,
-        weight,
-        weight_unit,
-        length,
-        width,
-        height,
+        id, title, description, category_id, category_path, price, currency, condition, attributes, images, video,
+        address, lat, lon, contact_name, phones, email, url, vendor, barcode, weight, weight_unit, length, width, height,
         size_unit,
     } = offer;
+    let texts = [
+        id, title, description, category_id, price, currency, condition, video, address, lat, lon, contact_name, email,
+        url, vendor, barcode, weight, weight_unit, length, width, height, size_unit,
+    ];
     let mut hasher = blake3::Hasher::new();
     let mut add = |text: &str| {
         hasher.update(&(text.len() as u64).to_le_bytes());
         hasher.update(text.as_bytes());
     };
-    for text in [
-        id,
-        title,
-        description,
-        category_id,
-        price,
-        currency,
-        condition,
-        video,
-        address,
-        lat,
-        lon,
-        contact_name,
-        email,
-        url,
-        vendor,
-        barcode,
-        weight,
-        weight_unit,
-        length,
-        width,
-        height,
-        size_unit,
-    ] {
-        add(text);
-    }
+    texts.into_iter().for_each(|text| add(text));
     for list in [category_path, images, phones] {
         add(&list.len().to_string());
         list.iter().for_each(|text| add(text));
@@ -238,7 +195,7 @@ mod tests {
     /// Every seventh has a warning.
     fn unified(record: u64) -> Unified {
         let warning = Issue { code: "geo_missing".to_owned(), value: record.to_string(), ..Issue::default() };
-        let issues = if record % 7 == 0 { vec![warning] } else { Vec::new() };
+        let issues = if record.is_multiple_of(7) { vec![warning] } else { Vec::new() };
         Unified { fingerprint: of(&record.to_be_bytes()), issues }
     }
 

@@ -49,6 +49,15 @@ pub enum Lang {
     Ru,
 }
 
+impl From<Lang> for model::Language {
+    fn from(lang: Lang) -> Self {
+        match lang {
+            Lang::En => Self::English,
+            Lang::Ru => Self::Russian,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Print {
     Text,
@@ -70,10 +79,7 @@ impl FeedCommand {
                 (file, lang, xlsx, first, catalog, format)
             }
         };
-        let language = match lang {
-            Lang::En => model::Language::English,
-            Lang::Ru => model::Language::Russian,
-        };
+        let language = model::Language::from(lang);
         let json = common.json || format == Print::Json;
         let (input, bar) = open(&file)?;
         let mut sheet = xlsx.as_ref().map(|_| Xlsx::begin(language)).transpose()?;

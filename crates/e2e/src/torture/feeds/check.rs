@@ -13,7 +13,7 @@ use super::seller::{Feed, Way, is_final};
 use super::shop::{Manners, Shop};
 use crate::http::Client;
 use crate::program::Program;
-use crate::torture::cabinet::{lists_add_up, nothing_has_drifted, pages};
+use crate::torture::cabinet::{get, lists_add_up, nothing_has_drifted, pages};
 
 /// How long the last life may take for each thing that is waited for.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -28,7 +28,7 @@ pub(super) async fn everything(
     let mut client = Client::connect(program.http).await?;
     for feed in feeds.iter_mut() {
         feed.begin(shop);
-        feed.make(&mut client, shop).await?;
+        made(&mut client, shop, feed).await?;
         settled(&mut client, feed).await?;
     }
     for feed in feeds.iter_mut() {
@@ -58,11 +58,21 @@ pub(super) async fn everything(
     nothing_has_drifted(program)
 }
 
+/// The feed is there, even if no life before had time to make it.
+async fn made(client: &mut Client, shop: &Shop, feed: &mut Feed) -> anyhow::Result<()> {
+    let began = Instant::now();
+    while let Err(error) = feed.make(client, shop).await {
+        ensure!(began.elapsed() < PATIENCE, "{}: it cannot be made: {error:#}", feed.path());
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(())
+}
+
 /// Waits until nothing is due or under way for the feed.
 async fn settled(client: &mut Client, feed: &Feed) -> anyhow::Result<Vec<Value>> {
     let began = Instant::now();
     loop {
-        let view = client.get(&feed.path()).await?.expect(200)?.json()?;
+        let view = get(client, &feed.path()).await?;
         let loads = history::loads(client, feed).await?;
         let open = loads.iter().find(|load| !is_final(load));
         if open.is_none() && !is_due(&view)? {
@@ -176,9 +186,18 @@ async fn brought(
     feed: &mut Feed,
     wanted: impl Fn(&Value) -> bool,
 ) -> anyhow::Result<()> {
-    let answer = feed.bring(client).await?;
-    feed.note(&answer)?;
     let began = Instant::now();
+    loop {
+        let answer = feed.bring(client).await?;
+        feed.note(&answer)?;
+        if answer.status == 202 {
+            break;
+        }
+        // Only what certainly did not happen may be tried again.
+        let unavailable = answer.json()?["type"] == "urn:dvor:problem:unavailable";
+        ensure!(unavailable && began.elapsed() < PATIENCE, "{}: {answer:?}", feed.path());
+        tokio::time::sleep(LOOK).await;
+    }
     loop {
         let newest = feed.newest(client).await?.unwrap_or_default();
         if wanted(&newest) {

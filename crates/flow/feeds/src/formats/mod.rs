@@ -79,6 +79,7 @@ pub struct Records {
     /// The bytes of the last record.
     last: usize,
     ended: bool,
+    link_is_id: bool,
 }
 
 /// Reads any supported file as a stream of records, in constant memory. Blocking.
@@ -88,7 +89,17 @@ pub fn records(input: impl Read + Send + 'static, limits: &Limits) -> Result<Rec
     let mut window = Window::new(Text::open(unpacked)?);
     let (format, source) = recognise::recognise(&mut window, limits)?;
     let limits = limits.clone();
-    Ok(Records { window, source, format, packing, limits, read_bytes, last: 0, ended: false })
+    Ok(Records {
+        window,
+        source,
+        format,
+        packing,
+        limits,
+        read_bytes,
+        last: 0,
+        ended: false,
+        link_is_id: format == Format::Parsed,
+    })
 }
 
 impl Records {
@@ -114,6 +125,12 @@ impl Records {
     /// The bytes of the record that [`Self::next`] gave last, in UTF-8. Empty for one that was too long.
     pub fn raw(&self) -> &[u8] {
         &self.window.data()[..self.last]
+    }
+
+    /// For feeds that a service has collected: an offer without an id is known by its link, even where the profile stands
+    /// behind the offers and the file could not be recognised by it.
+    pub fn take_links_for_ids(&mut self) {
+        self.link_is_id = true;
     }
 
     pub fn format(&self) -> Format {
@@ -152,7 +169,7 @@ impl Records {
         {
             offer.id = vin.value.trim().to_owned();
         }
-        if offer.id.is_empty() && self.format == Format::Parsed && !offer.url.is_empty() {
+        if offer.id.is_empty() && self.link_is_id && !offer.url.is_empty() {
             offer.id = blake3::hash(offer.url.as_bytes()).to_hex()[..32].into();
         }
         let mut external_id = offer.id.clone();

@@ -61,6 +61,9 @@ pub(super) fn cut(
 ) -> Result<WholeFile, Fatal> {
     let mut noted = Noted::begin().map_err(|error| Fatal::input(&error))?;
     let mut records = records(input, &Limits::default())?;
+    if job.key.is_parsed() {
+        records.take_links_for_ids();
+    }
     let settings = job.settings.feed.clone().unwrap_or_default();
     let mut batch = Batch::default();
     let mut progress = Progress::default();

@@ -71,7 +71,7 @@ async fn a_load_by_a_catalog_that_is_not_here_waits_and_says_so() {
     let task_id = feeds::upload::upload(&newest, &key, stream, Upload::default()).await.unwrap();
     world.process().await;
     let load = world.task(&key, task_id).await;
-    assert_eq!(load.task.error.unwrap().code, "catalog_unavailable");
+    assert_eq!(load.task.error.as_ref().unwrap().code, "catalog_unavailable");
     assert_eq!(load.task.status(), TaskStatus::TaskInProgress);
     world.feeds.clock.advance(Duration::from_secs(2));
     feeds::processor::process_due(&newest, &world.cluster).await.unwrap();
