@@ -2,6 +2,8 @@
 //!
 //! A number is written as one character, so that an automaton over characters finds whole words only.
 
+use std::sync::LazyLock;
+
 use rustc_hash::FxHashMap;
 
 /// A word that is nowhere in the catalog.
@@ -60,6 +62,18 @@ const FILLERS: &[&str] = &[
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Between {
+    Preposition,
+    Filler,
+}
+
+/// Both lists: every word of every text is looked up here.
+static BETWEEN: LazyLock<FxHashMap<&str, Between>> = LazyLock::new(|| {
+    let prepositions = PREPOSITIONS.iter().map(|word| (*word, Between::Preposition));
+    FILLERS.iter().map(|word| (*word, Between::Filler)).chain(prepositions).collect()
+});
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) id: u32,
     /// A preposition stands somewhere before it in the same part of the title.
@@ -105,7 +119,7 @@ impl Lexicon {
     pub(super) fn learn(&mut self, text: &str) -> Reading {
         let mut reading = Reading::default();
         let folded = words::fold(text);
-        for word in words::split(&folded).filter(|word| !is_between(word)) {
+        for word in words::split(&folded).filter(|word| !BETWEEN.contains_key(word)) {
             let id = self.by_word.get(word).copied().unwrap_or_else(|| {
                 let stem = words::stem(word);
                 let next = self.by_stem.len() as u32 + 1;
@@ -128,10 +142,10 @@ impl Lexicon {
         for part in folded.split([',', ';', '(', ')', '|']) {
             let mut described = false;
             for word in words::split(part) {
-                if word.len() <= 14 && PREPOSITIONS.contains(&word) {
-                    described = true;
-                } else if !is_between(word) {
-                    reading.push(Token { id: self.id(word), described, cyrillic: is_cyrillic(word) });
+                match BETWEEN.get(word) {
+                    Some(Between::Preposition) => described = true,
+                    Some(Between::Filler) => {}
+                    None => reading.push(Token { id: self.id(word), described, cyrillic: is_cyrillic(word) }),
                 }
             }
         }
@@ -144,11 +158,6 @@ impl Lexicon {
         }
         self.by_stem.get(words::stem(word).as_ref()).copied().unwrap_or(UNKNOWN)
     }
-}
-
-fn is_between(word: &str) -> bool {
-    // Longer words are in neither list; most words of a title are longer.
-    word.len() <= 20 && (PREPOSITIONS.contains(&word) || FILLERS.contains(&word))
 }
 
 fn is_cyrillic(word: &str) -> bool {
