@@ -224,7 +224,7 @@ fn reference<'a>(slice: &'a str, rigour: Rigour, visitor: &mut impl Visitor<'a>)
     })
 }
 
-fn line_ends(text: &str) -> Cow<'_, str> {
+pub(super) fn line_ends(text: &str) -> Cow<'_, str> {
     if memchr::memchr(b'\r', text.as_bytes()).is_none() {
         return Cow::Borrowed(text);
     }
@@ -232,13 +232,13 @@ fn line_ends(text: &str) -> Cow<'_, str> {
 }
 
 /// Control characters other than tab and line ends; U+FFFE and U+FFFF.
-fn forbidden_character(bytes: &[u8]) -> Option<usize> {
+pub(super) fn forbidden_character(bytes: &[u8]) -> Option<usize> {
     let control = |byte: u8| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r');
     let any = bytes.iter().fold(false, |any, byte| any | control(*byte));
     if any {
         return bytes.iter().position(|byte| control(*byte));
     }
-    memchr::memmem::find(bytes, b"\xEF\xBF\xBE").or_else(|| memchr::memmem::find(bytes, b"\xEF\xBF\xBF"))
+    memchr::memchr_iter(0xEF, bytes).find(|at| matches!(bytes[*at..], [_, 0xBF, 0xBE | 0xBF, ..]))
 }
 
 fn is_name(name: &str) -> bool {

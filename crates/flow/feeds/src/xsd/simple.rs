@@ -141,8 +141,10 @@ pub(crate) fn collapsed(text: &str) -> Cow<'_, str> {
     let space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
     let trimmed = text.trim_matches(space);
     let bytes = trimmed.as_bytes();
-    let plain = !bytes.iter().any(|byte| matches!(byte, b'\t' | b'\n' | b'\r'))
-        && memchr::memmem::find(bytes, b"  ").is_none();
+    let odd = |byte: u8| matches!(byte, b'\t' | b'\n' | b'\r');
+    let twice = bytes.iter().zip(bytes.iter().skip(1));
+    // Without a way out the loop is done many bytes at a time.
+    let plain = !twice.fold(false, |any, (a, b)| any | odd(*a) | ((*a == b' ') & (*b == b' ')));
     if plain {
         return Cow::Borrowed(trimmed);
     }
