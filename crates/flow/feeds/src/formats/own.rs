@@ -347,18 +347,14 @@ impl<'a> Visitor<'a> for Builder<'a> {
     }
 
     fn text(&mut self, text: Cow<'a, str>) {
-        // White space between elements is the most common text of all.
-        let element = self.walker.current();
-        let holds_text =
-            element.is_some_and(|element| matches!(OWN.schema.content(element), Content::Text(_)));
-        if !holds_text {
-            if !text.trim_ascii().is_empty() {
-                self.walker.stray_text(&text);
-            }
-            let empty = element.is_some_and(|element| matches!(OWN.schema.content(element), Content::Empty));
-            if !empty || !text.trim_ascii().is_empty() {
-                return;
-            }
+        match self.walker.current().map(|element| OWN.schema.content(element)) {
+            Some(Content::Text(_)) => {}
+            // White space between elements is the most common text of all.
+            content => match text.trim_ascii() {
+                "" if matches!(content, Some(Content::Empty)) => {}
+                "" => return,
+                _ => return self.walker.stray_text(&text),
+            },
         }
         match &mut self.text {
             before if before.is_empty() => self.text = text,
@@ -386,7 +382,8 @@ impl<'a> Visitor<'a> for Builder<'a> {
             Slot::Title => offer.title = value,
             Slot::Description => offer.description = value,
             Slot::Category => {
-                let names = value.split(['/', '>']).map(str::trim).filter(|name| !name.is_empty());
+                let names = value.split('/').flat_map(|part| part.split('>'));
+                let names = names.map(str::trim).filter(|name| !name.is_empty());
                 offer.category_path = names.map(str::to_owned).collect();
             }
             Slot::Price => offer.price = value,

@@ -60,7 +60,7 @@ impl<'a> Plain<'a> {
         let ends = |byte: &u8| matches!(byte, b'>' | b'/' | b' ' | b'\t' | b'\n' | b'\r');
         let name = &rest[1..1 + rest.as_bytes()[1..].iter().position(ends)?];
         // A record within a record is another one, after an end tag that is missing.
-        if !is_plain_name(name) || self.open.first() == Some(&name) {
+        if !events::is_plain_name(name) || self.open.first() == Some(&name) {
             return None;
         }
         let after = &rest.as_bytes()[1 + name.len()..];
@@ -118,6 +118,13 @@ impl<'a> Plain<'a> {
 
     fn characters(&mut self, visitor: &mut impl Visitor<'a>) -> Option<()> {
         let rest = self.rest();
+        // Most texts are the white space between two elements.
+        let blank = rest.bytes().position(|byte| !matches!(byte, b' ' | b'\n' | b'\t'))?;
+        if rest.as_bytes()[blank] == b'<' {
+            visitor.text(rest[..blank].into());
+            self.at += blank;
+            return Some(());
+        }
         let length = memchr2(b'<', b'&', rest.as_bytes())?;
         let text = &rest[..length];
         let text = match memchr2(b']', b'\r', text.as_bytes()) {
@@ -129,10 +136,4 @@ impl<'a> Plain<'a> {
         self.at += length;
         Some(())
     }
-}
-
-fn is_plain_name(name: &str) -> bool {
-    let mut bytes = name.bytes();
-    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use memchr::{memchr2, memchr2_iter, memmem};
+use memchr::{memchr2, memchr2_iter};
 
 use crate::formats::entity;
 
@@ -55,11 +55,14 @@ fn is_gap(c: char) -> bool {
 /// Nothing between the words but single spaces.
 fn is_tidy(text: &str) -> bool {
     // Beyond ASCII, gaps are in U+0080–U+00BF, U+1680, U+2000–U+206F and U+3000: these are the first bytes of such.
-    let suspicious = |byte: u8| byte < b' ' || byte == 0x7F || matches!(byte, 0xC2 | 0xE1..=0xE3);
-    // Without a way out the loop is done many bytes at a time.
-    let any = text.bytes().fold(false, |any, byte| any | suspicious(byte));
-    let gaps = any && text.chars().any(|c| c != ' ' && is_gap(c));
-    !gaps && memmem::find(text.as_bytes(), b"  ").is_none()
+    let suspicious =
+        |byte: u8| (byte < b' ') | (byte == 0x7F) | (byte == 0xC2) | (byte.wrapping_sub(0xE1) < 3);
+    // Without a way out the loops are done many bytes at a time.
+    let bytes = text.as_bytes();
+    let any = bytes.iter().fold(false, |any, byte| any | suspicious(*byte));
+    let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
+    let wide = pairs.fold(false, |any, (one, next)| any | ((*one == b' ') & (*next == b' ')));
+    !wide && !(any && text.chars().any(|c| c != ' ' && is_gap(c)))
 }
 
 /// Without tags and references.

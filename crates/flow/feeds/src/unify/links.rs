@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use memchr::memchr3;
 use model::Issue;
 
 use crate::issue;
@@ -19,9 +20,11 @@ pub(super) fn link(field: &str, text: &str, issues: &mut Vec<Issue>) -> String {
     let whole =
         if text.starts_with("//") { Cow::Owned(format!("https:{text}")) } else { Cow::Borrowed(text) };
     let rest = after(&whole, "https://").or_else(|| after(&whole, "http://"));
-    let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    let sane = host.is_some_and(|host| !host.is_empty() && !host.contains([' ', '<', '>', '"']));
-    let legal = !whole.bytes().any(is_illegal);
+    let host = rest.map(|rest| &rest[..memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len())]);
+    let strange = |byte: u8| matches!(byte, b' ' | b'<' | b'>' | b'"');
+    let sane = host.is_some_and(|host| !host.is_empty() && !host.bytes().any(strange));
+    // Without a way out the loop is done many bytes at a time.
+    let legal = !whole.bytes().fold(false, |any, byte| any | is_illegal(byte));
     if !sane || (!legal && whole.chars().any(char::is_control)) {
         issues.push(issue::warning("bad_url", field, text));
         return String::new();

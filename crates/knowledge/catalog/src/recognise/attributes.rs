@@ -117,7 +117,7 @@ fn take_given(
     spoken_of: &mut Vec<usize>,
 ) {
     let catalog = &recogniser.catalog;
-    let named = recogniser.values.named(&recogniser.lexicon.read(given.name));
+    let named = recogniser.values.named(&recogniser.lexicon.row(given.name));
     let mut problem = |kind, attribute: Option<usize>, suggestion| {
         found.problems.push(AttributeProblem {
             kind,
@@ -168,7 +168,7 @@ fn typed(recogniser: &Recogniser, index: usize, given: &Given<'_>) -> Result<Val
             number_of(attribute, recogniser.values.units(index), text, given.unit).map(Value::Number)
         }
         AttributeKind::Enum { values, open } => {
-            let read = |text: &str| recogniser.values.value(index, &recogniser.lexicon.read(text));
+            let read = |text: &str| recogniser.values.value(index, &recogniser.lexicon.row(text));
             let known = read(text).or_else(|| read(&format!("{text} {}", given.unit)));
             match known {
                 Some(value) => Ok(Value::Enum(values[value].id.clone())),

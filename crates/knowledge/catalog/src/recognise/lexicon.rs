@@ -76,6 +76,8 @@ static BETWEEN: LazyLock<FxHashMap<&str, Between>> = LazyLock::new(|| {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) id: u32,
+    /// Where its character begins in the row.
+    start: u32,
     /// A preposition stands somewhere before it in the same part of the title.
     pub(super) described: bool,
     pub(super) cyrillic: bool,
@@ -86,20 +88,23 @@ pub(super) struct Token {
 pub(super) struct Reading {
     pub(super) tokens: Vec<Token>,
     pub(super) row: String,
-    /// Where each character of `row` begins.
-    pub(super) starts: Vec<u32>,
 }
 
 impl Reading {
-    fn push(&mut self, token: Token) {
-        self.tokens.push(token);
-        self.starts.push(self.row.len() as u32);
-        self.row.push(letter(token.id));
+    /// Room for most titles.
+    fn with_room() -> Self {
+        Self { tokens: Vec::with_capacity(12), row: String::with_capacity(36) }
+    }
+
+    fn push(&mut self, word: &str, id: u32, described: bool) {
+        let start = self.row.len() as u32;
+        self.tokens.push(Token { id, start, described, cyrillic: is_cyrillic(word) });
+        self.row.push(letter(id));
     }
 
     /// The token that begins at a byte of `row`.
     pub(super) fn token_at(&self, byte: usize) -> usize {
-        self.starts.partition_point(|start| (*start as usize) < byte)
+        self.tokens.partition_point(|token| (token.start as usize) < byte)
     }
 }
 
@@ -127,7 +132,7 @@ impl Lexicon {
                 self.by_word.insert(word.into(), id);
                 id
             });
-            reading.push(Token { id, described: false, cyrillic: is_cyrillic(word) });
+            reading.push(word, id, false);
         }
         reading
     }
@@ -137,19 +142,28 @@ impl Lexicon {
     }
 
     pub(super) fn read_folded(&self, folded: &str) -> Reading {
-        let mut reading = Reading::default();
+        let mut reading = Reading::with_room();
         // What a preposition describes ends at a comma or a bracket.
-        for part in folded.split([',', ';', '(', ')', '|']) {
+        for part in folded.split(|c| matches!(c, ',' | ';' | '(' | ')' | '|')) {
             let mut described = false;
             for word in words::split(part) {
                 match BETWEEN.get(word) {
                     Some(Between::Preposition) => described = true,
                     Some(Between::Filler) => {}
-                    None => reading.push(Token { id: self.id(word), described, cyrillic: is_cyrillic(word) }),
+                    None => reading.push(word, self.id(word), described),
                 }
             }
         }
         reading
+    }
+
+    /// The row alone of a text that is looked up as a whole.
+    pub(super) fn row(&self, text: &str) -> String {
+        let folded = words::fold(text);
+        let known = words::split(&folded).filter(|word| !BETWEEN.contains_key(word));
+        let mut row = String::with_capacity(16);
+        row.extend(known.map(|word| letter(self.id(word))));
+        row
     }
 
     fn id(&self, word: &str) -> u32 {

@@ -86,14 +86,14 @@ impl Values {
         &self.spellings[attribute].1
     }
 
-    /// The attributes of this name.
-    pub(super) fn named(&self, name: &Reading) -> &[usize] {
-        self.names.get(&name.row).map_or(&[], Vec::as_slice)
+    /// The attributes of this name, given as a row.
+    pub(super) fn named(&self, row: &str) -> &[usize] {
+        self.names.get(row).map_or(&[], Vec::as_slice)
     }
 
-    /// The value of an attribute that this text is.
-    pub(super) fn value(&self, attribute: usize, text: &Reading) -> Option<usize> {
-        let phrase = self.phrases.get(&text.row)?;
+    /// The value of an attribute that this row is.
+    pub(super) fn value(&self, attribute: usize, row: &str) -> Option<usize> {
+        let phrase = self.phrases.get(row)?;
         self.of.get(&(attribute as u32, *phrase)).map(|value| *value as usize)
     }
 
