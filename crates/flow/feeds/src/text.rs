@@ -61,7 +61,7 @@ impl Text {
     }
 
     /// Appends some text; 0: the end.
-    pub(crate) fn read(&mut self, text: &mut Vec<u8>) -> Result<usize, Fatal> {
+    pub(crate) fn read(&mut self, text: &mut String) -> Result<usize, Fatal> {
         let before = text.len();
         while text.len() == before {
             if self.bytes.len() < CHUNK / 2 && !self.ended {
@@ -84,26 +84,26 @@ impl Text {
         Ok(())
     }
 
-    fn decode(&mut self, text: &mut Vec<u8>) {
+    fn decode(&mut self, text: &mut String) {
         let last = self.ended;
         match &mut self.decoding {
             Decoding::Utf8 { only_ascii } => match simdutf8::compat::from_utf8(&self.bytes) {
-                Ok(_) => {
-                    *only_ascii = *only_ascii && self.bytes.is_ascii();
-                    text.extend_from_slice(&self.bytes);
+                Ok(whole) => {
+                    *only_ascii = *only_ascii && whole.is_ascii();
+                    text.push_str(whole);
                     self.bytes.clear();
                 }
                 Err(error) => {
                     let good = error.valid_up_to();
                     *only_ascii = *only_ascii && self.bytes[..good].is_ascii();
-                    text.extend_from_slice(&self.bytes[..good]);
+                    text.push_str(simdutf8::basic::from_utf8(&self.bytes[..good]).unwrap_or_default());
                     self.bytes.drain(..good);
                     match error.error_len() {
                         None if !last => {}
                         _ if *only_ascii => self.turn_to_windows(),
                         bad => {
                             self.bytes.drain(..bad.unwrap_or(self.bytes.len()));
-                            text.extend_from_slice("\u{FFFD}".as_bytes());
+                            text.push('\u{FFFD}');
                             self.replaced = true;
                         }
                     }
@@ -111,11 +111,8 @@ impl Text {
             },
             Decoding::Other(decoder) => {
                 let most = decoder.max_utf8_buffer_length(self.bytes.len()).unwrap_or(CHUNK * 4);
-                let start = text.len();
-                text.resize(start + most, 0);
-                let (_, read, written, replaced) =
-                    decoder.decode_to_utf8(&self.bytes, &mut text[start..], false);
-                text.truncate(start + written);
+                text.reserve(most);
+                let (_, read, replaced) = decoder.decode_to_string(&self.bytes, text, false);
                 self.bytes.drain(..read);
                 self.replaced |= replaced;
             }
@@ -131,15 +128,14 @@ impl Text {
         self.decoding = Decoding::Other(WINDOWS_1251.new_decoder_without_bom_handling());
     }
 
-    fn flush(&mut self, text: &mut Vec<u8>) -> usize {
+    fn flush(&mut self, text: &mut String) -> usize {
         if let Decoding::Other(decoder) = &mut self.decoding {
             let start = text.len();
-            text.resize(start + 16, 0);
-            let (_, _, written, replaced) = decoder.decode_to_utf8(&[], &mut text[start..], true);
-            text.truncate(start + written);
+            text.reserve(16);
+            let (_, _, replaced) = decoder.decode_to_string(&[], text, true);
             self.replaced |= replaced;
             self.decoding = Decoding::Utf8 { only_ascii: false };
-            return written;
+            return text.len() - start;
         }
         0
     }

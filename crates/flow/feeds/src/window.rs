@@ -8,7 +8,8 @@ use crate::text::Text;
 /// Text from the first byte not yet consumed on. It grows only while a record or a token is not whole yet.
 pub(crate) struct Window {
     source: Text,
-    buffer: Vec<u8>,
+    buffer: String,
+    /// Of what is not consumed; perhaps inside of a character, where a record that is too long was passed over.
     start: usize,
     ended: bool,
     /// Of the first byte not consumed: its line, its offset in the text, and the offset where its line began.
@@ -19,11 +20,16 @@ pub(crate) struct Window {
 
 impl Window {
     pub(crate) fn new(source: Text) -> Self {
-        Self { source, buffer: Vec::new(), start: 0, ended: false, line: 1, offset: 0, line_start: 0 }
+        Self { source, buffer: String::new(), start: 0, ended: false, line: 1, offset: 0, line_start: 0 }
     }
 
     pub(crate) fn data(&self) -> &[u8] {
-        &self.buffer[self.start..]
+        &self.buffer.as_bytes()[self.start..]
+    }
+
+    /// The same as text; empty if it begins inside of a character.
+    pub(crate) fn text(&self) -> &str {
+        self.buffer.get(self.start..).unwrap_or_default()
     }
 
     pub(crate) fn ended(&self) -> bool {
@@ -39,10 +45,9 @@ impl Window {
         if self.ended {
             return Ok(false);
         }
-        if self.start > 0 {
-            self.buffer.drain(..self.start);
-            self.start = 0;
-        }
+        let passed = self.buffer.floor_char_boundary(self.start);
+        self.buffer.drain(..passed);
+        self.start -= passed;
         let wanted = self.buffer.len();
         let before = self.buffer.len();
         loop {
@@ -65,7 +70,7 @@ impl Window {
     }
 
     pub(crate) fn consume(&mut self, bytes: usize) {
-        let consumed = &self.buffer[self.start..self.start + bytes];
+        let consumed = &self.buffer.as_bytes()[self.start..self.start + bytes];
         if let Some(last) = memrchr(b'\n', consumed) {
             self.line += memchr_iter(b'\n', consumed).count() as u64;
             self.line_start = self.offset + last as u64 + 1;

@@ -158,12 +158,18 @@ impl Catalog {
 
     /// Its own attributes and those of its ancestors, the ancestors' first.
     pub fn attributes_of(&self, category_id: &str) -> Vec<&Attribute> {
-        let Some(index) = self.index_of(category_id) else { return Vec::new() };
+        self.each_attribute_of(category_id).collect()
+    }
+
+    /// The same, one after the other.
+    pub fn each_attribute_of(&self, category_id: &str) -> impl Iterator<Item = &Attribute> {
         let of = |&(attribute, required): &(usize, bool)| {
             let list = if required { &self.inner.required_attributes } else { &self.inner.attributes };
             &list[attribute]
         };
-        self.inner.attributes_of[index].iter().map(of).collect()
+        self.index_of(category_id)
+            .into_iter()
+            .flat_map(move |index| self.inner.attributes_of[index].iter().map(of))
     }
 
     pub fn attribute(&self, id: &str) -> Option<&Attribute> {

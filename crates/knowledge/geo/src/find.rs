@@ -1,6 +1,9 @@
 //! From an address to a place.
 
-use crate::index::{HOME, Named, SHORTEST_MISSPELT, WELL_KNOWN, key, stem_key};
+use std::borrow::Cow;
+use std::cell::LazyCell;
+
+use crate::index::{HOME, Named, SHORTEST_MISSPELT, WELL_KNOWN, key, key_of_stems};
 use crate::nearest::distance_km;
 use crate::places::{Place, Places};
 use crate::text::{Role, Word, parts};
@@ -35,10 +38,10 @@ struct Mention<'a> {
 }
 
 /// How words are compared: as they stand, or without their endings.
-#[derive(Clone, Copy)]
-enum Form {
+enum Form<'a> {
     Exact,
-    Stems,
+    /// Of all words of the part.
+    Stems(&'a [Cow<'a, str>]),
 }
 
 /// Everything that an address names.
@@ -68,6 +71,9 @@ impl Places {
     }
 
     fn read_part<'a>(&'a self, words: &[Word<'_>], reading: &mut Reading<'a>) {
+        // A word is in several runs, and most names are found as they stand.
+        let stems =
+            LazyCell::new(|| words.iter().map(|word| words::stem(word.text)).collect::<Vec<Cow<'_, str>>>());
         let mut at = 0;
         while at < words.len() {
             if words[at].role != Role::Name {
@@ -76,9 +82,10 @@ impl Places {
             }
             let longest = (1..=NAME_WORDS.min(words.len() - at)).rev();
             let known =
-                longest.clone().find(|length| self.read_run(words, at, *length, Form::Exact, reading));
+                longest.clone().find(|length| self.read_run(words, at, *length, &Form::Exact, reading));
             let known = known.or_else(|| {
-                longest.clone().find(|length| self.read_run(words, at, *length, Form::Stems, reading))
+                let form = Form::Stems(&stems);
+                longest.clone().find(|length| self.read_run(words, at, *length, &form, reading))
             });
             if known.is_none() {
                 reading.unknown.push(words[at].text.to_owned());
@@ -93,7 +100,7 @@ impl Places {
         words: &[Word<'_>],
         at: usize,
         length: usize,
-        form: Form,
+        form: &Form<'_>,
         reading: &mut Reading<'a>,
     ) -> bool {
         let run = &words[at..at + length];
@@ -101,10 +108,11 @@ impl Places {
             return false;
         }
         let index = &self.inner.index;
-        let texts = run.iter().map(|word| word.text);
         let (key, places) = match form {
-            Form::Exact => (key(texts), &index.exact),
-            Form::Stems => (stem_key(texts), &index.stems),
+            Form::Exact => (key(run.iter().map(|word| word.text)), &index.exact),
+            Form::Stems(stems) => {
+                (key_of_stems(stems[at..at + length].iter().map(Cow::as_ref)), &index.stems)
+            }
         };
         let before = at.checked_sub(1).map(|before| words[before].role);
         let after = words.get(at + length).map(|word| word.role);

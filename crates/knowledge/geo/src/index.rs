@@ -181,10 +181,15 @@ pub(crate) fn key<'a>(words: impl Iterator<Item = &'a str>) -> u64 {
     hasher.finish()
 }
 
-pub(crate) fn stem_key<'a>(words: impl Iterator<Item = &'a str>) -> u64 {
+fn stem_key<'a>(words: impl Iterator<Item = &'a str>) -> u64 {
+    let stems: Vec<_> = words.map(words::stem).collect();
+    key_of_stems(stems.iter().map(AsRef::as_ref))
+}
+
+pub(crate) fn key_of_stems<'a>(stems: impl Iterator<Item = &'a str>) -> u64 {
     let mut hasher = FxHasher::default();
-    for word in words {
-        hasher.write(words::stem(word).as_bytes());
+    for stem in stems {
+        hasher.write(stem.as_bytes());
         hasher.write_u8(0xfe);
     }
     hasher.finish()

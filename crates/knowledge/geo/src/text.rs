@@ -1,5 +1,9 @@
 //! An address as parts and words, with what each word is for.
 
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
 /// The word before a settlement: «г. Томск», «село Алексеевка».
 const CITY_MARKS: &[&str] = &[
     "г",
@@ -162,7 +166,10 @@ pub(crate) fn is_region_mark(word: &str) -> bool {
 
 /// The parts of a folded address, between commas.
 pub(crate) fn parts(folded: &str) -> impl Iterator<Item = Vec<Word<'_>>> {
-    folded.split([',', ';', '\n', '(', ')', '|', '/']).map(part).filter(|words| !words.is_empty())
+    folded
+        .split(|c| matches!(c, ',' | ';' | '\n' | '(' | ')' | '|' | '/'))
+        .map(part)
+        .filter(|words| !words.is_empty())
 }
 
 fn part(text: &str) -> Vec<Word<'_>> {
@@ -179,18 +186,22 @@ fn part(text: &str) -> Vec<Word<'_>> {
     words
 }
 
+/// The lists as one: every word of every address is looked up here. What stands in two of them is what the later says.
+static ROLES: LazyLock<FxHashMap<&str, Role>> = LazyLock::new(|| {
+    let lists = [
+        (REGION_MARKS, Role::RegionMark),
+        (CITY_MARKS, Role::CityMark),
+        (STREET_MARKS, Role::StreetMark),
+        (IDLE, Role::Idle),
+    ];
+    lists.into_iter().flat_map(|(list, role)| list.iter().map(move |word| (*word, role))).collect()
+});
+
 fn role(word: &str) -> Role {
-    if word.starts_with(|c: char| c.is_ascii_digit()) || IDLE.contains(&word) {
-        Role::Idle
-    } else if STREET_MARKS.contains(&word) {
-        Role::StreetMark
-    } else if CITY_MARKS.contains(&word) {
-        Role::CityMark
-    } else if REGION_MARKS.contains(&word) {
-        Role::RegionMark
-    } else {
-        Role::Name
+    if word.starts_with(|c: char| c.is_ascii_digit()) {
+        return Role::Idle;
     }
+    ROLES.get(word).copied().unwrap_or(Role::Name)
 }
 
 /// «ул. Московская 5» hides what follows, «Невский проспект 5» what stands before.

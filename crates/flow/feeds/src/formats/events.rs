@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
@@ -150,23 +151,24 @@ pub(crate) fn parse_attributes<'a>(
 ) -> Result<(), String> {
     let mut rest = tag.get(from..).unwrap_or_default();
     loop {
-        let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n']);
+        let trimmed = rest.trim_start_matches(|c| matches!(c, ' ' | '\t' | '\r' | '\n'));
         if trimmed.is_empty() || trimmed.starts_with('>') || trimmed.starts_with("/>") || trimmed == "?>" {
             return Ok(());
         }
         if rigour == Rigour::Strict && trimmed.len() == rest.len() {
             return Err("no space between attributes".into());
         }
-        let Some((name, after)) = trimmed.split_once('=') else {
+        let Some(equals) = memchr(b'=', trimmed.as_bytes()) else {
             return Err("an attribute has no value".into());
         };
-        let (name, after) = (name.trim_ascii_end(), after.trim_ascii_start());
-        let quote = after.chars().next().filter(|c| *c == '"' || *c == '\'');
+        let (name, after) = (trimmed[..equals].trim_ascii_end(), trimmed[equals + 1..].trim_ascii_start());
+        let quote = after.bytes().next().filter(|byte| matches!(byte, b'"' | b'\''));
         let Some(quote) = quote else { return Err(format!("the value of {name} has no quotes")) };
-        let Some((value, after)) = after[1..].split_once(quote) else {
+        let Some(length) = memchr(quote, &after.as_bytes()[1..]) else {
             return Err(format!("the value of {name} is not closed"));
         };
-        if rigour == Rigour::Strict && (!is_name(name) || value.contains('<')) {
+        let (value, after) = (&after[1..=length], &after[length + 2..]);
+        if rigour == Rigour::Strict && (!is_name(name) || memchr(b'<', value.as_bytes()).is_some()) {
             return Err(format!("the attribute {name} is not well-formed"));
         }
         if attributes.len() >= limits.attributes {
@@ -184,7 +186,7 @@ pub(crate) fn parse_attributes<'a>(
 }
 
 fn attribute_value(raw: &str, rigour: Rigour) -> Result<Cow<'_, str>, String> {
-    if !raw.contains(['&', '\n', '\t', '\r']) {
+    if !raw.bytes().any(|byte| matches!(byte, b'&' | b'\n' | b'\t' | b'\r')) {
         return Ok(Cow::Borrowed(raw));
     }
     let mut value = String::with_capacity(raw.len());
@@ -224,25 +226,35 @@ fn reference<'a>(slice: &'a str, rigour: Rigour, visitor: &mut impl Visitor<'a>)
     })
 }
 
-fn line_ends(text: &str) -> Cow<'_, str> {
-    if memchr::memchr(b'\r', text.as_bytes()).is_none() {
+pub(super) fn line_ends(text: &str) -> Cow<'_, str> {
+    if memchr(b'\r', text.as_bytes()).is_none() {
         return Cow::Borrowed(text);
     }
     Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
 }
 
 /// Control characters other than tab and line ends; U+FFFE and U+FFFF.
-fn forbidden_character(bytes: &[u8]) -> Option<usize> {
+pub(super) fn forbidden_character(bytes: &[u8]) -> Option<usize> {
     let control = |byte: u8| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r');
     let any = bytes.iter().fold(false, |any, byte| any | control(*byte));
     if any {
         return bytes.iter().position(|byte| control(*byte));
     }
-    memchr::memmem::find(bytes, b"\xEF\xBF\xBE").or_else(|| memchr::memmem::find(bytes, b"\xEF\xBF\xBF"))
+    memchr::memchr_iter(0xEF, bytes).find(|at| matches!(bytes[*at..], [_, 0xBF, 0xBE | 0xBF, ..]))
 }
 
 fn is_name(name: &str) -> bool {
+    if is_plain_name(name) {
+        return true;
+    }
     let first = |c: char| c.is_alphabetic() || c == '_' || c == ':';
     name.chars().next().is_some_and(first)
         && name.chars().all(|c| first(c) || c.is_alphanumeric() || matches!(c, '-' | '.' | '·'))
+}
+
+/// A name in ASCII without a prefix, as nearly all are.
+pub(super) fn is_plain_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
 }

@@ -9,6 +9,7 @@ mod google;
 mod json;
 mod listed;
 mod own;
+mod plain;
 mod recognise;
 mod skeleton;
 mod table;

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use super::cut::{Cut, Cutter};
 use super::events::{self, Attributes, Broken, Rigour, Visitor};
+use super::plain;
 use super::skeleton::{self, Token};
 use super::{Found, Source};
 use crate::fatal::Fatal;
@@ -203,6 +204,11 @@ impl Source for OwnXml {
             }
         }
         let line = window.line();
+        let mut builder = Builder::new();
+        if let Some(len) = plain::read(window.text(), limits, &mut builder) {
+            let (offer, issues) = builder.finish(&window.text()[..len], line);
+            return Ok(Some(Found { line, offer, issues, len }));
+        }
         let cut = self.cutter.cut(window, limits)?;
         Ok(Some(match cut {
             Cut::Whole(len) => {
@@ -231,32 +237,21 @@ impl Source for OwnXml {
 
 /// One `<offer>`: what could be read of it, and what is wrong.
 fn read(text: &str, line: u64, limits: &Limits) -> (FeedOffer, Vec<Issue>) {
-    let mut builder = Builder {
-        walker: Walker::new(&OWN.schema),
-        text: Cow::Borrowed(""),
-        offer: FeedOffer::default(),
-        attribute: FeedAttribute::default(),
-    };
-    let broken = events::read(text, Rigour::Strict, limits, &mut builder).err();
-    let mut issues = Vec::new();
-    let line_of = |at: usize| {
-        let lines = memchr::memchr_iter(b'\n', &text.as_bytes()[..at.min(text.len())]).count() as i64;
-        if lines == 0 { 0 } else { line as i64 + lines }
-    };
+    let mut builder = Builder::new();
     // What is not well-formed makes the rest of the walk meaningless.
-    if let Some(Broken { code, what, at }) = broken {
-        issues.push(broken_issue(code, "", &what, line_of(at)));
-        if builder.offer.id.is_empty() {
-            builder.offer.id = super::listed::scraps(text, limits).id;
-        }
-    } else {
-        for violation in &builder.walker.violations {
-            let mut issue = issue_of(violation);
-            issue.line = line_of(violation.at);
-            issues.push(issue);
-        }
+    let Err(Broken { code, what, at }) = events::read(text, Rigour::Strict, limits, &mut builder) else {
+        return builder.finish(text, line);
+    };
+    if builder.offer.id.is_empty() {
+        builder.offer.id = super::listed::scraps(text, limits).id;
     }
-    (builder.offer, issues)
+    (builder.offer, vec![broken_issue(code, "", &what, line_of(text, line, at))])
+}
+
+/// The line of a byte of a record; 0: the one on which the record begins.
+fn line_of(text: &str, line: u64, at: usize) -> i64 {
+    let lines = memchr::memchr_iter(b'\n', &text.as_bytes()[..at.min(text.len())]).count() as i64;
+    if lines == 0 { 0 } else { line as i64 + lines }
 }
 
 pub(super) fn broken_issue(code: &str, value: &str, what: &str, line: i64) -> Issue {
@@ -289,11 +284,32 @@ fn check_attributes<'t>(
     walker.attributes_end(element, present, at);
 }
 
+/// More room in a text that is put together from pieces.
+const JOINED_BYTES: usize = 128;
+
 struct Builder<'a> {
     walker: Walker<'static>,
     text: Cow<'a, str>,
     offer: FeedOffer,
     attribute: FeedAttribute,
+}
+
+impl Builder<'_> {
+    fn new() -> Self {
+        Self {
+            walker: Walker::new(&OWN.schema),
+            text: Cow::Borrowed(""),
+            offer: FeedOffer::default(),
+            attribute: FeedAttribute::default(),
+        }
+    }
+
+    /// The offer, and the rules that its text breaks.
+    fn finish(self, text: &str, line: u64) -> (FeedOffer, Vec<Issue>) {
+        let issue =
+            |violation: &Violation| Issue { line: line_of(text, line, violation.at), ..issue_of(violation) };
+        (self.offer, self.walker.violations.iter().map(issue).collect())
+    }
 }
 
 impl<'a> Visitor<'a> for Builder<'a> {
@@ -331,23 +347,25 @@ impl<'a> Visitor<'a> for Builder<'a> {
     }
 
     fn text(&mut self, text: Cow<'a, str>) {
-        // White space between elements is the most common text of all.
-        let element = self.walker.current();
-        let holds_text =
-            element.is_some_and(|element| matches!(OWN.schema.content(element), Content::Text(_)));
-        if !holds_text {
-            if !text.trim_ascii().is_empty() {
-                self.walker.stray_text(&text);
-            }
-            let empty = element.is_some_and(|element| matches!(OWN.schema.content(element), Content::Empty));
-            if !empty || !text.trim_ascii().is_empty() {
-                return;
-            }
+        match self.walker.current().map(|element| OWN.schema.content(element)) {
+            Some(Content::Text(_)) => {}
+            // White space between elements is the most common text of all.
+            content => match text.trim_ascii() {
+                "" if matches!(content, Some(Content::Empty)) => {}
+                "" => return,
+                _ => return self.walker.stray_text(&text),
+            },
         }
-        if self.text.is_empty() {
-            self.text = text;
-        } else {
-            self.text.to_mut().push_str(&text);
+        match &mut self.text {
+            before if before.is_empty() => self.text = text,
+            Cow::Owned(before) => before.push_str(&text),
+            Cow::Borrowed(before) => {
+                // There is a reference in the text, and most often something after it.
+                let mut joined = String::with_capacity(before.len() + text.len() + JOINED_BYTES);
+                joined.push_str(before);
+                joined.push_str(&text);
+                self.text = Cow::Owned(joined);
+            }
         }
     }
 
@@ -355,13 +373,17 @@ impl<'a> Visitor<'a> for Builder<'a> {
         let text = std::mem::replace(&mut self.text, Cow::Borrowed(""));
         let Some((element, value)) = self.walker.end(&text) else { return };
         let offer = &mut self.offer;
-        let value = value.into_owned();
+        // A text that was put together already is not copied again.
+        let whole = matches!(value, Cow::Borrowed(value) if value.len() == text.len());
+        let changed = if whole { None } else { Some(value.into_owned()) };
+        let value = changed.unwrap_or_else(|| text.into_owned());
         match OWN.slots[element] {
             Slot::Nothing | Slot::Offer | Slot::Dimensions => {}
             Slot::Title => offer.title = value,
             Slot::Description => offer.description = value,
             Slot::Category => {
-                let names = value.split(['/', '>']).map(str::trim).filter(|name| !name.is_empty());
+                let names = value.split('/').flat_map(|part| part.split('>'));
+                let names = names.map(str::trim).filter(|name| !name.is_empty());
                 offer.category_path = names.map(str::to_owned).collect();
             }
             Slot::Price => offer.price = value,

@@ -105,5 +105,5 @@ fn doctype(data: &[u8]) -> Option<usize> {
 }
 
 pub(crate) fn text(data: &[u8]) -> &str {
-    std::str::from_utf8(data).unwrap_or_default()
+    simdutf8::basic::from_utf8(data).unwrap_or_default()
 }

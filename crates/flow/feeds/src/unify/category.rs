@@ -63,7 +63,7 @@ pub(super) fn attributes(
         .collect();
     let catalog = knowledge.recogniser.catalog();
     // The vendor is an attribute where the category has brands.
-    let brand = catalog.attributes_of(category).into_iter().find(|attribute| attribute.brand);
+    let brand = catalog.each_attribute_of(category).find(|attribute| attribute.brand);
     if let Some(brand) = brand
         && !offer.vendor.trim().is_empty()
     {
@@ -127,8 +127,7 @@ fn issue_of(problem: &AttributeProblem, category: &str, covered: bool, knowledge
     };
     // A value that is lost matters where the category cannot do without it.
     let required = catalog
-        .attributes_of(category)
-        .iter()
+        .each_attribute_of(category)
         .any(|one| Some(&one.id) == problem.attribute.as_ref() && one.required);
     let fatal = required && !covered;
     let issue = if fatal { issue::error(code, &field, value) } else { issue::warning(code, &field, value) };

@@ -1,58 +1,91 @@
 //! Texts without markup. Descriptions come as HTML, in CDATA, escaped, and escaped twice.
 
+use std::borrow::Cow;
+
+use memchr::{memchr2, memchr2_iter};
+
 use crate::formats::entity;
 
 /// One line: no markup, single spaces, no control characters.
 pub(super) fn line(text: &str) -> String {
-    let plain = !text.contains(['<', '&']);
-    let text = if plain { text.to_owned() } else { strip(text) };
-    let clean = |c: char| c.is_whitespace() || c.is_control();
-    if !text.chars().any(|c| clean(c) && c != ' ') && !text.contains("  ") {
-        return text.trim().to_owned();
-    }
-    text.split(clean).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    let text = plain(text);
+    let mut line = String::with_capacity(text.len());
+    push_words(&text, &mut line);
+    line
 }
 
 /// Paragraphs and list items become lines.
 pub(super) fn text(text: &str) -> String {
-    let stripped;
-    let text = if text.contains(['<', '&']) {
-        stripped = strip(text);
-        stripped.as_str()
-    } else {
-        text
-    };
-    let mut lines = Vec::new();
+    let text = plain(text);
+    let mut out = String::with_capacity(text.len());
+    let mut ends = "";
     for line in text.lines() {
-        let words: Vec<&str> = line
-            .split(|c: char| c.is_whitespace() || c.is_control())
-            .filter(|word| !word.is_empty())
-            .collect();
-        let line = words.join(" ");
-        // One empty line between paragraphs is enough.
-        if !line.is_empty() || lines.last().is_some_and(|last: &String| !last.is_empty()) {
-            lines.push(line);
+        let before = out.len();
+        out.push_str(ends);
+        let from = out.len();
+        push_words(line, &mut out);
+        if out.len() > from {
+            ends = "\n";
+        } else {
+            // One empty line between paragraphs is enough, and none is needed before the first.
+            out.truncate(before);
+            ends = if out.is_empty() { "" } else { "\n\n" };
         }
     }
-    lines.join("\n").trim().to_owned()
+    out
 }
 
-fn strip(text: &str) -> String {
+/// The words of a text with one space between.
+fn push_words(text: &str, out: &mut String) {
+    if is_tidy(text) {
+        return out.push_str(text.trim_matches(' '));
+    }
+    let mut space = "";
+    for word in text.split(is_gap).filter(|word| !word.is_empty()) {
+        out.push_str(space);
+        out.push_str(word);
+        space = " ";
+    }
+}
+
+fn is_gap(c: char) -> bool {
+    c.is_whitespace() || c.is_control()
+}
+
+/// Nothing between the words but single spaces.
+fn is_tidy(text: &str) -> bool {
+    // Beyond ASCII, gaps are in U+0080–U+00BF, U+1680, U+2000–U+206F and U+3000: these are the first bytes of such.
+    let suspicious =
+        |byte: u8| (byte < b' ') | (byte == 0x7F) | (byte == 0xC2) | (byte.wrapping_sub(0xE1) < 3);
+    // Without a way out the loops are done many bytes at a time.
+    let bytes = text.as_bytes();
+    let any = bytes.iter().fold(false, |any, byte| any | suspicious(*byte));
+    let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
+    let wide = pairs.fold(false, |any, (one, next)| any | ((*one == b' ') & (*next == b' ')));
+    !wide && !(any && text.chars().any(|c| c != ' ' && is_gap(c)))
+}
+
+/// Without tags and references.
+fn plain(text: &str) -> Cow<'_, str> {
+    if memchr2(b'<', b'&', text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
     let once = without_tags(text);
     // `&lt;p&gt;` of a text that was escaped once too often is markup after all.
-    if looks_like_markup(&once) { without_tags(&once) } else { once }
+    Cow::Owned(if looks_like_markup(&once) { without_tags(&once) } else { once })
 }
 
 fn looks_like_markup(text: &str) -> bool {
     const TAGS: [&str; 12] =
         ["<p>", "<p ", "<br", "<li", "<ul", "<b>", "<div", "<span", "</p", "<h", "<strong", "&nbsp;"];
-    text.contains(['<', '&']) && TAGS.iter().any(|tag| text.contains(tag))
+    let begins = |at: usize| TAGS.iter().any(|tag| text.as_bytes()[at..].starts_with(tag.as_bytes()));
+    memchr2_iter(b'<', b'&', text.as_bytes()).any(begins)
 }
 
 fn without_tags(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(['<', '&']) {
+    while let Some(at) = memchr2(b'<', b'&', rest.as_bytes()) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         rest = if rest.starts_with('<') { tag(rest, &mut out) } else { reference(rest, &mut out) };
@@ -120,5 +153,22 @@ mod tests {
             assert_eq!(text(html), expected, "{html}");
         }
         assert_eq!(line("  a\n<b>b</b>\tc "), "a b c");
+    }
+
+    #[test]
+    fn gaps_become_single_spaces() {
+        for (written, expected) in [
+            ("  a  ", "a"),
+            ("а б", "а б"),
+            ("а  б", "а б"),
+            ("\n\n a\r\n \n\n\tb \n", "a\n\nb"),
+            ("a\rb", "a b"),
+            ("a\u{A0}b\u{2009}c\u{3000}d\u{85}e\u{7F}f\u{1680}g", "a b c d e f g"),
+            ("«a» — °", "«a» — °"),
+            (" \u{1}\n ", ""),
+        ] {
+            assert_eq!(text(written), expected, "{written:?}");
+        }
+        assert_eq!(line("a\n\n\u{A0}b "), "a b");
     }
 }

@@ -1,7 +1,9 @@
 //! Addresses of pages, photos and videos.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use memchr::memchr3;
 use model::Issue;
 
 use crate::issue;
@@ -15,20 +17,19 @@ pub(super) fn link(field: &str, text: &str, issues: &mut Vec<Issue>) -> String {
     if text.is_empty() {
         return String::new();
     }
-    let whole = match text.get(..2) {
-        Some("//") => format!("https:{text}"),
-        _ => text.to_owned(),
-    };
-    let lower = whole.get(..8).unwrap_or(&whole).to_ascii_lowercase();
-    let rest = if lower.starts_with("https://") { whole.get(8..) } else { None };
-    let rest = rest.or_else(|| if lower.starts_with("http://") { whole.get(7..) } else { None });
-    let host = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
-    let sane = host.is_some_and(|host| !host.is_empty() && !host.contains([' ', '<', '>', '"']));
-    if !sane || whole.chars().any(char::is_control) {
+    let whole =
+        if text.starts_with("//") { Cow::Owned(format!("https:{text}")) } else { Cow::Borrowed(text) };
+    let rest = after(&whole, "https://").or_else(|| after(&whole, "http://"));
+    let host = rest.map(|rest| &rest[..memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len())]);
+    let strange = |byte: u8| matches!(byte, b' ' | b'<' | b'>' | b'"');
+    let sane = host.is_some_and(|host| !host.is_empty() && !host.bytes().any(strange));
+    // Without a way out the loop is done many bytes at a time.
+    let legal = !whole.bytes().fold(false, |any, byte| any | is_illegal(byte));
+    if !sane || (!legal && whole.chars().any(char::is_control)) {
         issues.push(issue::warning("bad_url", field, text));
         return String::new();
     }
-    let encoded = encoded(&whole);
+    let encoded = if legal { whole.into_owned() } else { encoded(&whole) };
     if encoded.len() > LINK_BYTES {
         issues.push(issue::warning("bad_url", field, text));
         return String::new();
@@ -39,16 +40,22 @@ pub(super) fn link(field: &str, text: &str, issues: &mut Vec<Issue>) -> String {
     encoded
 }
 
+/// What follows the scheme, in whatever case that is written.
+fn after<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
+    let (written, rest) = text.split_at_checked(scheme.len())?;
+    written.eq_ignore_ascii_case(scheme).then_some(rest)
+}
+
+fn is_illegal(byte: u8) -> bool {
+    matches!(byte, 0..=b' ' | 0x7F..=0xFF | b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}')
+}
+
 /// Spaces and letters beyond ASCII are written as a browser would send them; the host stays as it is.
 fn encoded(text: &str) -> String {
-    let illegal = |byte: u8| byte <= b' ' || byte >= 0x7F || b"\"<>\\^`{|}".contains(&byte);
-    if !text.bytes().any(illegal) {
-        return text.to_owned();
-    }
     let host_end = text.get(8..).and_then(|rest| rest.find(['/', '?', '#'])).map_or(text.len(), |at| at + 8);
     let mut out = text[..host_end].to_owned();
     for byte in text[host_end..].bytes() {
-        if illegal(byte) {
+        if is_illegal(byte) {
             let _ = write!(out, "%{byte:02X}");
         } else {
             out.push(char::from(byte));

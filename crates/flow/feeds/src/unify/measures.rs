@@ -53,7 +53,11 @@ fn measure(field: &str, text: &str, unit: &str, units: &[(&str, f64)], issues: &
         issues.push(issue::with(issue::warning("wrong_unit", field, &unit), &[&known.join(", ")]));
         return 0;
     };
-    let number: Option<f64> = text.replace(',', ".").replace([' ', '\u{A0}'], "").parse().ok();
+    // By far the most are plain.
+    let number: Option<f64> = match text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        true => text.parse().ok(),
+        false => text.replace(',', ".").replace([' ', '\u{A0}'], "").parse().ok(),
+    };
     match number.map(|number| number * factor) {
         Some(value) if (0.0..=MOST).contains(&value) => value.round() as i64,
         _ => {

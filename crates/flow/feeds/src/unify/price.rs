@@ -32,9 +32,7 @@ pub(super) fn price(offer: &FeedOffer, settings: &Settings, issues: &mut Vec<Iss
     let cleaned = clean(text);
     let named = if offer.currency.trim().is_empty() { cleaned.currency } else { offer.currency.trim() };
     let named = if named.is_empty() { &settings.currency } else { named };
-    let lower = named.to_lowercase();
-    let known = CURRENCIES.iter().find(|(name, _)| *name == lower).map(|(_, code)| (*code).to_owned());
-    let currency = known.unwrap_or_else(|| named.to_uppercase());
+    let currency = known(named).map_or_else(|| named.to_uppercase(), str::to_owned);
     let (amount, rounded) = rounded(&cleaned.amount, &currency);
     match money::parse(&amount, &currency) {
         Err(BadMoney::Currency) => {
@@ -59,6 +57,15 @@ pub(super) fn price(offer: &FeedOffer, settings: &Settings, issues: &mut Vec<Iss
     }
 }
 
+/// The code of a currency by another name of it.
+fn known(name: &str) -> Option<&'static str> {
+    let same = |other: &str| match name.is_ascii() {
+        true => other.eq_ignore_ascii_case(name),
+        false => other == name.to_lowercase(),
+    };
+    CURRENCIES.iter().find(|(other, _)| same(other)).map(|(_, code)| *code)
+}
+
 struct Cleaned<'a> {
     amount: String,
     currency: &'a str,
@@ -74,9 +81,8 @@ fn clean(text: &str) -> Cleaned<'_> {
     let first = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
     let last = text.rfind(|c: char| c.is_ascii_digit()).map_or(first, |last| last + 1);
     let (before, after) = (text[..first].trim(), text[last..].trim());
-    let known = |word: &str| CURRENCIES.iter().any(|(name, _)| *name == word.to_lowercase());
-    let currency = [before, after].into_iter().find(|word| known(word)).unwrap_or_default();
-    let sign = |word: &str| word.is_empty() || known(word) || word == ".-" || word == "-";
+    let currency = [before, after].into_iter().find(|word| known(word).is_some()).unwrap_or_default();
+    let sign = |word: &str| word.is_empty() || known(word).is_some() || word == ".-" || word == "-";
     let negative = before.ends_with('-');
     let number: String = text[first..last]
         .chars()

@@ -1,7 +1,9 @@
 //! The attributes of an offer: what the seller gave under his own names, completed from the title.
 
+use super::nearest::nearest;
+use super::number::UnitSpelling;
 use super::{Recogniser, number};
-use crate::model::{Attribute, AttributeKind, EnumValue, Names};
+use crate::model::{Attribute, AttributeKind, EnumValue};
 
 /// An attribute as the seller wrote it; `unit` may be empty.
 #[derive(Clone, Copy, Debug, Default)]
@@ -115,7 +117,7 @@ fn take_given(
     spoken_of: &mut Vec<usize>,
 ) {
     let catalog = &recogniser.catalog;
-    let named = recogniser.values.named(&recogniser.lexicon.read(given.name));
+    let named = recogniser.values.named(&recogniser.lexicon.row(given.name));
     let mut problem = |kind, attribute: Option<usize>, suggestion| {
         found.problems.push(AttributeProblem {
             kind,
@@ -126,7 +128,10 @@ fn take_given(
         });
     };
     let Some(&attribute) = attributes.iter().find(|attribute| named.contains(attribute)) else {
-        let names = attributes.iter().map(|attribute| &catalog.attributes()[*attribute].names);
+        let of = |attribute: &usize| {
+            (recogniser.values.spellings(*attribute), &catalog.attributes()[*attribute].names)
+        };
+        let names = attributes.iter().map(of);
         return problem(ProblemKind::UnknownAttribute, None, nearest(given.name, names));
     };
     spoken_of.push(attribute);
@@ -159,15 +164,18 @@ fn typed(recogniser: &Recogniser, index: usize, given: &Given<'_>) -> Result<Val
         }
         AttributeKind::Text { .. } => Ok(Value::Text(text.to_owned())),
         AttributeKind::Bool => bool_of(text).map(Value::Bool).ok_or((ProblemKind::NotABool, None)),
-        AttributeKind::Number { .. } => number_of(attribute, text, given.unit).map(Value::Number),
+        AttributeKind::Number { .. } => {
+            number_of(attribute, recogniser.values.units(index), text, given.unit).map(Value::Number)
+        }
         AttributeKind::Enum { values, open } => {
-            let read = |text: &str| recogniser.values.value(index, &recogniser.lexicon.read(text));
+            let read = |text: &str| recogniser.values.value(index, &recogniser.lexicon.row(text));
             let known = read(text).or_else(|| read(&format!("{text} {}", given.unit)));
             match known {
                 Some(value) => Ok(Value::Enum(values[value].id.clone())),
                 None if *open && !text.is_empty() => Ok(Value::Text(text.to_owned())),
                 None => {
-                    let names = values.iter().map(|value| &value.names);
+                    let spellings = recogniser.values.value_spellings(index).iter();
+                    let names = spellings.zip(values.iter().map(|value| &value.names));
                     Err((ProblemKind::UnknownValue, nearest(text, names)))
                 }
             }
@@ -183,7 +191,12 @@ fn bool_of(text: &str) -> Option<bool> {
     }
 }
 
-fn number_of(attribute: &Attribute, text: &str, unit: &str) -> Result<f64, Refusal> {
+fn number_of(
+    attribute: &Attribute,
+    spellings: &[UnitSpelling],
+    text: &str,
+    unit: &str,
+) -> Result<f64, Refusal> {
     let AttributeKind::Number { min, max, units, unit: own } = &attribute.kind else {
         return Err((ProblemKind::NotANumber, None));
     };
@@ -194,7 +207,7 @@ fn number_of(attribute: &Attribute, text: &str, unit: &str) -> Result<f64, Refus
         1.0
     } else {
         let first = || units.first().and_then(|unit| unit.spellings.first()).cloned();
-        number::factor(units, written)
+        number::factor(spellings, written)
             .ok_or_else(|| (ProblemKind::UnknownUnit, first().or_else(|| own.clone())))?
     };
     let number = number * factor;
@@ -227,15 +240,16 @@ fn from_title(recogniser: &Recogniser, attributes: &[usize], title: &str, found:
             say(mention.attribute, Value::Enum(value.id.clone()));
         }
     }
+    let written = number::numbers(&folded);
     let mut numbers: Vec<(usize, f64)> = Vec::new();
-    for &attribute in attributes {
+    for &attribute in attributes.iter().filter(|_| !written.is_empty()) {
         let AttributeKind::Number { min, max, .. } = &catalog.attributes()[attribute].kind else {
             continue;
         };
         let fits =
             |number: &f64| min.is_none_or(|min| *number >= min) && max.is_none_or(|max| *number <= max);
-        let hits = number::with_units(&folded, recogniser.values.units(attribute));
-        if let [one] = hits.into_iter().filter(fits).collect::<Vec<_>>()[..] {
+        let mut hits = number::with_units(&written, recogniser.values.units(attribute)).filter(fits);
+        if let (Some(one), None) = (hits.next(), hits.next()) {
             numbers.push((attribute, one));
         }
     }
@@ -251,17 +265,4 @@ fn from_title(recogniser: &Recogniser, attributes: &[usize], title: &str, found:
 /// A bare number in a title is too often something else.
 fn is_bare_number(value: &EnumValue) -> bool {
     value.names.en.chars().all(|c| c.is_ascii_digit() || c == '.' || c == ' ')
-}
-
-/// The name that differs least, if the difference may be a slip of the hand.
-fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a Names>) -> Option<String> {
-    let folded = words::fold(text);
-    let length = folded.chars().count();
-    let russian = folded.chars().any(|c| ('а'..='я').contains(&c));
-    let of = |names: &'a Names| {
-        let name = if russian { &names.ru } else { &names.en };
-        (strsim::osa_distance(&folded, &words::fold(name)), name)
-    };
-    let (distance, name) = names.map(of).min_by_key(|(distance, _)| *distance)?;
-    (distance <= (length / 3).max(1)).then(|| name.clone())
 }

@@ -2,6 +2,8 @@
 //!
 //! A number is written as one character, so that an automaton over characters finds whole words only.
 
+use std::sync::LazyLock;
+
 use rustc_hash::FxHashMap;
 
 /// A word that is nowhere in the catalog.
@@ -60,8 +62,22 @@ const FILLERS: &[&str] = &[
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Between {
+    Preposition,
+    Filler,
+}
+
+/// Both lists: every word of every text is looked up here.
+static BETWEEN: LazyLock<FxHashMap<&str, Between>> = LazyLock::new(|| {
+    let prepositions = PREPOSITIONS.iter().map(|word| (*word, Between::Preposition));
+    FILLERS.iter().map(|word| (*word, Between::Filler)).chain(prepositions).collect()
+});
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) id: u32,
+    /// Where its character begins in the row.
+    start: u32,
     /// A preposition stands somewhere before it in the same part of the title.
     pub(super) described: bool,
     pub(super) cyrillic: bool,
@@ -72,20 +88,23 @@ pub(super) struct Token {
 pub(super) struct Reading {
     pub(super) tokens: Vec<Token>,
     pub(super) row: String,
-    /// Where each character of `row` begins.
-    pub(super) starts: Vec<u32>,
 }
 
 impl Reading {
-    fn push(&mut self, token: Token) {
-        self.tokens.push(token);
-        self.starts.push(self.row.len() as u32);
-        self.row.push(letter(token.id));
+    /// Room for most titles.
+    fn with_room() -> Self {
+        Self { tokens: Vec::with_capacity(12), row: String::with_capacity(36) }
+    }
+
+    fn push(&mut self, word: &str, id: u32, described: bool) {
+        let start = self.row.len() as u32;
+        self.tokens.push(Token { id, start, described, cyrillic: is_cyrillic(word) });
+        self.row.push(letter(id));
     }
 
     /// The token that begins at a byte of `row`.
     pub(super) fn token_at(&self, byte: usize) -> usize {
-        self.starts.partition_point(|start| (*start as usize) < byte)
+        self.tokens.partition_point(|token| (token.start as usize) < byte)
     }
 }
 
@@ -105,7 +124,7 @@ impl Lexicon {
     pub(super) fn learn(&mut self, text: &str) -> Reading {
         let mut reading = Reading::default();
         let folded = words::fold(text);
-        for word in words::split(&folded).filter(|word| !is_between(word)) {
+        for word in words::split(&folded).filter(|word| !BETWEEN.contains_key(word)) {
             let id = self.by_word.get(word).copied().unwrap_or_else(|| {
                 let stem = words::stem(word);
                 let next = self.by_stem.len() as u32 + 1;
@@ -113,7 +132,7 @@ impl Lexicon {
                 self.by_word.insert(word.into(), id);
                 id
             });
-            reading.push(Token { id, described: false, cyrillic: is_cyrillic(word) });
+            reading.push(word, id, false);
         }
         reading
     }
@@ -123,19 +142,28 @@ impl Lexicon {
     }
 
     pub(super) fn read_folded(&self, folded: &str) -> Reading {
-        let mut reading = Reading::default();
+        let mut reading = Reading::with_room();
         // What a preposition describes ends at a comma or a bracket.
-        for part in folded.split([',', ';', '(', ')', '|']) {
+        for part in folded.split(|c| matches!(c, ',' | ';' | '(' | ')' | '|')) {
             let mut described = false;
             for word in words::split(part) {
-                if word.len() <= 14 && PREPOSITIONS.contains(&word) {
-                    described = true;
-                } else if !is_between(word) {
-                    reading.push(Token { id: self.id(word), described, cyrillic: is_cyrillic(word) });
+                match BETWEEN.get(word) {
+                    Some(Between::Preposition) => described = true,
+                    Some(Between::Filler) => {}
+                    None => reading.push(word, self.id(word), described),
                 }
             }
         }
         reading
+    }
+
+    /// The row alone of a text that is looked up as a whole.
+    pub(super) fn row(&self, text: &str) -> String {
+        let folded = words::fold(text);
+        let known = words::split(&folded).filter(|word| !BETWEEN.contains_key(word));
+        let mut row = String::with_capacity(16);
+        row.extend(known.map(|word| letter(self.id(word))));
+        row
     }
 
     fn id(&self, word: &str) -> u32 {
@@ -144,11 +172,6 @@ impl Lexicon {
         }
         self.by_stem.get(words::stem(word).as_ref()).copied().unwrap_or(UNKNOWN)
     }
-}
-
-fn is_between(word: &str) -> bool {
-    // Longer words are in neither list; most words of a title are longer.
-    word.len() <= 20 && (PREPOSITIONS.contains(&word) || FILLERS.contains(&word))
 }
 
 fn is_cyrillic(word: &str) -> bool {

@@ -2,6 +2,7 @@
 
 mod attributes;
 mod lexicon;
+mod nearest;
 mod number;
 mod phrases;
 mod rarity;

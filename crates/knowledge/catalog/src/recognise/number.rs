@@ -40,44 +40,60 @@ pub(super) fn leading(folded: &str) -> Option<(f64, &str)> {
     digits.parse().ok().map(|number| (number, &text[at..]))
 }
 
+/// One spelling of a unit, as it is looked for.
+pub(super) struct UnitSpelling {
+    folded: String,
+    /// Without dots and spaces.
+    bare: String,
+    factor: f64,
+}
+
+pub(super) fn spellings(units: &[Unit]) -> Vec<UnitSpelling> {
+    let all = units.iter().flat_map(|unit| unit.spellings.iter().map(|one| (one, unit.factor)));
+    all.map(|(one, factor)| {
+        let folded = words::fold(one);
+        let bare = bare(&folded);
+        UnitSpelling { folded, bare, factor }
+    })
+    .collect()
+}
+
 /// The factor of a unit by one of its spellings; dots and spaces do not matter.
-pub(super) fn factor(units: &[Unit], text: &str) -> Option<f64> {
-    let wanted = bare(text);
-    units.iter().find(|unit| unit.spellings.iter().any(|one| bare(one) == wanted)).map(|unit| unit.factor)
+pub(super) fn factor(spellings: &[UnitSpelling], text: &str) -> Option<f64> {
+    let wanted = bare(&words::fold(text));
+    spellings.iter().find(|one| one.bare == wanted).map(|one| one.factor)
 }
 
-fn bare(text: &str) -> String {
-    words::fold(text).chars().filter(|c| !c.is_whitespace() && *c != '.').collect()
+fn bare(folded: &str) -> String {
+    folded.chars().filter(|c| !c.is_whitespace() && *c != '.').collect()
 }
 
-/// The spellings of units as [`with_units`] looks for them, each with its factor.
-pub(super) fn spellings(units: &[Unit]) -> Vec<(String, f64)> {
-    let of =
-        |unit: &Unit| unit.spellings.iter().map(|one| (words::fold(one), unit.factor)).collect::<Vec<_>>();
-    units.iter().flat_map(of).collect()
-}
-
-/// The numbers of a folded title that stand before one of these units, with the factor applied.
-pub(super) fn with_units(folded: &str, spellings: &[(String, f64)]) -> Vec<f64> {
+/// The numbers of a folded title that do not belong to a word, each with what follows it.
+pub(super) fn numbers(folded: &str) -> Vec<(f64, &str)> {
     let mut found = Vec::new();
     let mut rest = folded;
     while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
         let inside_word = rest[..at].ends_with(|c: char| c.is_alphanumeric());
         let Some((number, after)) = leading(&rest[at..]) else { break };
-        if !inside_word && let Some(factor) = unit_after(after, spellings) {
-            found.push(number * factor);
+        if !inside_word {
+            found.push((number, after));
         }
         rest = after;
     }
     found
 }
 
+/// Those that stand before one of these units, with the factor applied.
+pub(super) fn with_units(numbers: &[(f64, &str)], spellings: &[UnitSpelling]) -> impl Iterator<Item = f64> {
+    numbers.iter().filter_map(|(number, after)| Some(number * unit_after(after, spellings)?))
+}
+
 /// The longest spelling that the text begins with as a whole word.
-fn unit_after(text: &str, spellings: &[(String, f64)]) -> Option<f64> {
+fn unit_after(text: &str, spellings: &[UnitSpelling]) -> Option<f64> {
     let text = text.trim_start();
     let ends = |rest: &str| !rest.starts_with(char::is_alphanumeric);
-    let fits = |(spelling, _): &&(String, f64)| text.strip_prefix(spelling.as_str()).is_some_and(ends);
-    spellings.iter().filter(fits).max_by_key(|(spelling, _)| spelling.len()).map(|(_, factor)| *factor)
+    let fits = |one: &&UnitSpelling| text.strip_prefix(one.folded.as_str()).is_some_and(ends);
+    spellings.iter().filter(fits).max_by_key(|one| one.folded.len()).map(|one| one.factor)
 }
 
 #[cfg(test)]
@@ -107,8 +123,10 @@ mod tests {
             factor,
         };
         let units = [unit(&["см", "cm"], 10.0), unit(&["мм", "mm"], 1.0), unit(&["м", "m"], 1000.0)];
+        let units = spellings(&units);
         assert_eq!(factor(&units, "См."), Some(10.0));
         assert_eq!(factor(&units, "дюйм"), None);
-        assert_eq!(with_units("доска 150мм x 2,5 м, 20 мест", &spellings(&units)), [150.0, 2500.0]);
+        let numbers = numbers("доска 150мм x 2,5 м, 20 мест, м20 см");
+        assert_eq!(with_units(&numbers, &units).collect::<Vec<_>>(), [150.0, 2500.0]);
     }
 }

@@ -4,7 +4,8 @@ use daachorse::CharwiseDoubleArrayAhoCorasick;
 use rustc_hash::FxHashMap;
 
 use super::lexicon::{Lexicon, Reading};
-use super::number;
+use super::nearest::Spellings;
+use super::number::{self, UnitSpelling};
 use crate::model::{AttributeKind, Catalog};
 
 pub(super) struct Values {
@@ -15,8 +16,10 @@ pub(super) struct Values {
     of: FxHashMap<(u32, u32), u32>,
     /// None when no attribute has values.
     automaton: Option<CharwiseDoubleArrayAhoCorasick<u32>>,
-    /// Of each attribute the spellings of its units and their factors; empty for what is no number.
-    units: Vec<Vec<(String, f64)>>,
+    /// Of each attribute the spellings of its units; empty for what is no number.
+    units: Vec<Vec<UnitSpelling>>,
+    /// Of each attribute its names, and those of its values.
+    spellings: Vec<(Spellings, Vec<Spellings>)>,
 }
 
 /// A value of an attribute in a title.
@@ -59,21 +62,38 @@ impl Values {
             AttributeKind::Number { units, .. } => number::spellings(units),
             _ => Vec::new(),
         });
-        Self { names, phrases, of, automaton, units: units.collect() }
+        let spellings = catalog.attributes().iter().map(|attribute| {
+            let values = match &attribute.kind {
+                AttributeKind::Enum { values, .. } => values.as_slice(),
+                _ => &[],
+            };
+            let of_values = values.iter().map(|value| Spellings::of(&value.names)).collect();
+            (Spellings::of(&attribute.names), of_values)
+        });
+        Self { names, phrases, of, automaton, units: units.collect(), spellings: spellings.collect() }
     }
 
-    pub(super) fn units(&self, attribute: usize) -> &[(String, f64)] {
+    pub(super) fn units(&self, attribute: usize) -> &[UnitSpelling] {
         &self.units[attribute]
     }
 
-    /// The attributes of this name.
-    pub(super) fn named(&self, name: &Reading) -> &[usize] {
-        self.names.get(&name.row).map_or(&[], Vec::as_slice)
+    pub(super) fn spellings(&self, attribute: usize) -> &Spellings {
+        &self.spellings[attribute].0
     }
 
-    /// The value of an attribute that this text is.
-    pub(super) fn value(&self, attribute: usize, text: &Reading) -> Option<usize> {
-        let phrase = self.phrases.get(&text.row)?;
+    /// In the order of the attribute's values.
+    pub(super) fn value_spellings(&self, attribute: usize) -> &[Spellings] {
+        &self.spellings[attribute].1
+    }
+
+    /// The attributes of this name, given as a row.
+    pub(super) fn named(&self, row: &str) -> &[usize] {
+        self.names.get(row).map_or(&[], Vec::as_slice)
+    }
+
+    /// The value of an attribute that this row is.
+    pub(super) fn value(&self, attribute: usize, row: &str) -> Option<usize> {
+        let phrase = self.phrases.get(row)?;
         self.of.get(&(attribute as u32, *phrase)).map(|value| *value as usize)
     }
 
