@@ -31,6 +31,7 @@ pub mod config;
 pub mod decide;
 mod error;
 pub mod errors;
+pub mod excerpt;
 mod fatal;
 pub mod feed;
 pub mod fingerprints;

@@ -38,8 +38,6 @@ pub struct Config {
     pub photos: photos::Settings,
     pub offers: offers::Settings,
     pub feeds: feeds::config::Settings,
-    /// Not a setting: `dvor demo` serves its sample sellers.
-    pub demo: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -134,7 +132,6 @@ impl Config {
             photos: photos(settings)?,
             offers: offer_settings(settings)?,
             feeds: feed_settings(settings)?,
-            demo: false,
             roles,
             data,
             store,
