@@ -5,7 +5,6 @@
 //! `tests/` holds what CI runs of both, in short form.
 
 pub mod bench;
-pub mod browser;
 pub mod cluster_member;
 pub mod http;
 pub mod http_pool;

@@ -5,7 +5,7 @@ use feeds::api::{LoadItem, StatisticsItem};
 use maud::{Markup, html};
 
 use crate::visit::Visitor;
-use crate::words::{OUTCOMES, number};
+use crate::words::{OUTCOMES, number, status};
 
 /// How many records had each outcome, in the order of [`OUTCOMES`].
 pub(crate) fn counts(found: &StatisticsItem) -> [i64; 10] {
@@ -64,68 +64,74 @@ pub(crate) fn bar(visitor: &Visitor, found: &StatisticsItem) -> Markup {
 
 const HEIGHT: f64 = 120.0;
 const STEP: f64 = 36.0;
+const WIDTH: f64 = 30.0;
+/// Where the first column stands.
+const LEFT: f64 = 40.0;
+
+/// What the chart of loads tells.
+fn told(load: &LoadItem) -> [(&'static str, i64); 3] {
+    let found = &load.statistics;
+    [("created", found.created), ("updated", found.updated), ("rejected", found.rejected)]
+}
+
+fn outcome(visitor: &Visitor, name: &str) -> &'static str {
+    let found = OUTCOMES.iter().find(|(outcome, ..)| *outcome == name);
+    found.map_or("", |(_, english, russian)| visitor.say(english, russian))
+}
 
 /// What each of the last loads created, updated and rejected, oldest first.
 pub(crate) fn history(visitor: &Visitor, loads: &[LoadItem], address: impl Fn(&str) -> String) -> Markup {
-    let parts = |load: &LoadItem| {
-        let found = &load.statistics;
-        [("created", found.created), ("updated", found.updated), ("rejected", found.rejected)]
-    };
-    let sums = loads.iter().map(|load| parts(load).iter().map(|(_, count)| count).sum::<i64>());
-    let top = sums.max().unwrap_or(0).max(1) as f64;
-    let width = (STEP * loads.len().max(6) as f64 + 40.0).round();
-    let words = |name: &str| {
-        let found = OUTCOMES.iter().find(|(outcome, ..)| *outcome == name);
-        found.map_or("", |(_, english, russian)| visitor.say(english, russian))
-    };
-    let columns: Vec<_> = loads
-        .iter()
-        .rev()
-        .enumerate()
-        .map(|(place, load)| {
-            let mut above = HEIGHT;
-            let parts: Vec<_> = parts(load)
-                .into_iter()
-                .filter(|(_, count)| *count > 0)
-                .map(|(name, count)| {
-                    let height = (HEIGHT * count as f64 / top).max(2.0);
-                    above -= height;
-                    (name, count, above.max(0.0), height)
-                })
-                .collect();
-            (load, 40.0 + STEP * place as f64, parts)
-        })
-        .collect();
+    let sums = loads.iter().map(|load| told(load).iter().map(|(_, count)| count).sum::<i64>());
+    let top = sums.max().unwrap_or(0).max(1);
+    let width = STEP * loads.len().max(6) as f64 + LEFT;
     html! {
         figure.history {
-            svg viewBox=(format!("0 -10 {width} 150")) role="group"
+            svg viewBox=(format!("0 -10 {width:.0} 152")) role="group"
                 aria-label=(visitor.say("History of loads", "История загрузок")) {
-                text.axis x="34" y="6" text-anchor="end" { (number(top as i64)) }
+                text.axis x="34" y="6" text-anchor="end" { (number(top)) }
                 text.axis x="34" y="122" text-anchor="end" { "0" }
                 line.axis x1="38" y1=(HEIGHT) x2=(width) y2=(HEIGHT) {}
-                @for (load, x, parts) in &columns {
-                    a href=(address(&load.task_id)) aria-label=(format!("{} {}: {}", visitor.say("load", "загрузка"),
-                        load.task_id, crate::words::status(visitor, &load.status))) {
-                        rect.ground x=(x) y="0" width=(STEP - 6.0) height=(HEIGHT) {}
-                        @for (name, count, y, height) in parts {
-                            rect class=(name) x=(x) y=(format!("{y:.1}")) width=(STEP - 6.0)
-                                height=(format!("{height:.1}")) {
-                                title { "№" (load.task_id) " " (words(name)) ": " (number(*count)) }
-                            }
-                        }
-                        circle class=(format!("status {}", load.status)) cx=(x + (STEP - 6.0) / 2.0) cy="128" r="3.5" {}
-                        text.axis x=(x + (STEP - 6.0) / 2.0) y="139" text-anchor="middle" font-size="8" { (load.task_id) }
+                @for (place, load) in loads.iter().rev().enumerate() {
+                    a href=(address(&load.task_id)) {
+                        (column(visitor, load, LEFT + STEP * place as f64, top as f64))
                     }
                 }
             }
             figcaption {
                 ul.legend {
                     @for name in ["created", "updated", "rejected"] {
-                        li { span class=(format!("swatch {name}")) {} (words(name)) }
+                        li { span class=(format!("swatch {name}")) {} (outcome(visitor, name)) }
                     }
                 }
             }
         }
+    }
+}
+
+/// One load: its parts on top of each other, and its status below them.
+fn column(visitor: &Visitor, load: &LoadItem, x: f64, top: f64) -> Markup {
+    let mut above = HEIGHT;
+    let parts: Vec<_> = told(load)
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| {
+            let height = (HEIGHT * count as f64 / top).max(2.0);
+            above -= height;
+            (name, count, above.max(0.0), height)
+        })
+        .collect();
+    let middle = x + WIDTH / 2.0;
+    let said =
+        format!("{} {}: {}", visitor.say("load", "загрузка"), load.task_id, status(visitor, &load.status));
+    html! {
+        rect.ground x=(x) y="0" width=(WIDTH) height=(HEIGHT) { title { (said) } }
+        @for (name, count, y, height) in &parts {
+            rect class=(name) x=(x) y=(format!("{y:.1}")) width=(WIDTH) height=(format!("{height:.1}")) {
+                title { "№" (load.task_id) " " (outcome(visitor, name)) ": " (number(*count)) }
+            }
+        }
+        circle class=(format!("status {}", load.status)) cx=(middle) cy="128" r="3.5" {}
+        text.axis x=(middle) y="140" text-anchor="middle" { (load.task_id) }
     }
 }
 

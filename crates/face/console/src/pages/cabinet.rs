@@ -62,7 +62,7 @@ pub(crate) async fn show(
             button { (visit.say("Find", "Найти")) }
         }
         @if offers.is_empty() { (empty(visit.say("There is no offer in this list.", "В этом списке пусто."))) }
-        ul.offers { @for offer in &offers { (card(&visit, offer)) } }
+        ul.offers #offers data-live { @for offer in &offers { (card(&visit, offer)) } }
         @if let Some(next) = next {
             p.pager { a rel="next" href=(format!("{base}?preset={}&cursor={}", list.name(), next.cursor())) {
                 (visit.say("Older offers", "Более ранние"))

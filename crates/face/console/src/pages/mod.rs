@@ -20,7 +20,7 @@ mod topics;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use feeds::FeedKey;
 
 use crate::Console;
@@ -32,6 +32,7 @@ type Answer = Result<Response, Refusal>;
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
         .route("/console", get(overview::show))
+        .route("/console/", get(overview::show))
         .route("/console/login", get(login::show).post(login::enter))
         .route("/console/logout", post(login::leave))
         .route("/console/language", post(login::language))
@@ -39,7 +40,8 @@ pub(crate) fn routes() -> Router<Console> {
         .merge(seller_routes())
         .merge(load_routes())
         .merge(machine_routes())
-        .fallback(find::nothing)
+        // Below the console people get a page that says so, and not the API's answer.
+        .route("/console/{*anything}", any(find::nothing))
 }
 
 fn seller_routes() -> Router<Console> {

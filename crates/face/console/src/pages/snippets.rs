@@ -173,25 +173,7 @@ fn trying(
                     input #get-key name="key" required maxlength="1024" value=[wanted.key.as_deref()];
                     button.main { (visit.say("Read", "Прочитать")) }
                 }
-                form.card method="post" action="/console/snippets/put" {
-                    (csrf(visit))
-                    h3 { "PUT" }
-                    label for="put-name" { (visit.say("Name", "Имя")) }
-                    select #put-name name="name" { (names()) }
-                    label for="put-key" { (visit.say("Key", "Ключ")) }
-                    input #put-key name="key" required maxlength="1024" value=[wanted.key.as_deref()];
-                    label for="format" { (visit.say("Format", "Формат")) }
-                    select #format name="format" {
-                        @for format in Format::ALL { option value=(format.name()) { (format.name())
-                            @if matches!(format, Format::Pb | Format::Binary) { " (base64)" } } }
-                    }
-                    label for="language" { (visit.say("Language, if the snippet has none of its own",
-                        "Язык, если у сниппета нет своих")) }
-                    input #language name="language" maxlength="6" placeholder="ru";
-                    label for="content" { (visit.say("Content", "Содержимое")) }
-                    textarea #content name="content" rows="6" required spellcheck="false" { (attempt.content) }
-                    button.main { (visit.say("Store", "Сохранить")) }
-                }
+                (put_form(visit, &names(), wanted, attempt))
             }
             @if let Some(found) = &attempt.found {
                 div #found {
@@ -199,6 +181,30 @@ fn trying(
                     @for shown in found { (document(visit, shown)) }
                 }
             }
+        }
+    }
+}
+
+fn put_form(visit: &Visit, names: &Markup, wanted: &Wanted, attempt: &Attempt) -> Markup {
+    html! {
+        form.card method="post" action="/console/snippets/put" {
+            (csrf(visit))
+            h3 { "PUT" }
+            label for="put-name" { (visit.say("Name", "Имя")) }
+            select #put-name name="name" { (names) }
+            label for="put-key" { (visit.say("Key", "Ключ")) }
+            input #put-key name="key" required maxlength="1024" value=[wanted.key.as_deref()];
+            label for="format" { (visit.say("Format", "Формат")) }
+            select #format name="format" {
+                @for format in Format::ALL { option value=(format.name()) { (format.name())
+                    @if matches!(format, Format::Pb | Format::Binary) { " (base64)" } } }
+            }
+            label for="language" { (visit.say("Language, if the snippet has none of its own",
+                "Язык, если у сниппета нет своих")) }
+            input #language name="language" maxlength="6" placeholder="ru";
+            label for="content" { (visit.say("Content", "Содержимое")) }
+            textarea #content name="content" rows="6" required spellcheck="false" { (attempt.content) }
+            button.main { (visit.say("Store", "Сохранить")) }
         }
     }
 }

@@ -185,3 +185,34 @@ async fn the_language_is_kept() {
     assert_eq!(changed.location(), "/console/topics");
     browser.get("/console").await.has("Обзор").has("English");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_sellers_are_listed_once_whether_by_offers_or_by_feeds() {
+    let world = World::new().await;
+    let actor = offers::write::by_api("test", "create");
+    for number in 0..120 {
+        let seller = format!("s-{number:03}");
+        if number % 3 != 0 {
+            let content = model::Content { title: "Дрель".to_owned(), ..model::Content::default() };
+            world.offers.create(&seller, content, &actor).await.unwrap();
+        }
+        if number % 3 != 1 {
+            let key = feeds::FeedKey::new(&seller, "default").unwrap();
+            let settings = feeds::feed::default_settings(&world.feeds);
+            feeds::feed::put(&world.feeds, &key, settings).await.unwrap();
+        }
+    }
+    let mut browser = Browser::at_home(&world.router);
+    let (mut address, mut found, mut pages) = ("/console/sellers".to_owned(), Vec::new(), 0);
+    loop {
+        let page = browser.get(&address).await;
+        let links = page.text.match_indices("<a href=\"/console/sellers/s%2D");
+        found.extend(links.map(|(at, part)| page.text[at + part.len()..at + part.len() + 3].to_owned()));
+        pages += 1;
+        let Some((_, rest)) = page.text.split_once("sellers?after=") else { break };
+        address = format!("/console/sellers?after={}", rest.split('"').next().unwrap());
+    }
+    found.sort();
+    let expected: Vec<_> = (0..120).map(|number| format!("{number:03}")).collect();
+    assert_eq!((found, pages), (expected, 3));
+}

@@ -80,7 +80,7 @@ impl World {
         let cluster = Cluster::join(store.clone(), clock.clone(), options, &tasks).await.unwrap();
         let topics =
             Topics::open("embedded:", store.clone(), Tokens::all(), topics::Options::default()).unwrap();
-        for topic in offers::TOPICS {
+        for topic in offers::TOPICS.into_iter().chain([files::RELEASES]) {
             topics.ensure(topic, 2).await.unwrap();
         }
         let options = files::Options { reserve_bytes: 0, ..files::Options::new(std::env::temp_dir()) };
@@ -170,15 +170,10 @@ impl World {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        let load = feeds::history::load(&self.feeds, key, task_id).await;
-        let letters = topics::dead_letters::list(&self.topics, &Default::default(), None, 10).await;
-        let sweeps = self
-            .offers
-            .store
-            .scan_shards(&offers::tables::FEED_SWEEPS, &[key.shard()], store::Range::all(9))
-            .await;
-        let held = self.cluster.held(offers::autoload::sweep::ROLE).len();
-        panic!("the load never came to where it should: {load:?}\n{letters:?}\n{sweeps:?}\nheld: {held}");
+        panic!(
+            "the load never came to where it should: {:?}",
+            feeds::history::load(&self.feeds, key, task_id).await
+        );
     }
 
     /// A seller with a load that has good, bad and hostile offers; then a wide second load that the guard holds.

@@ -26,7 +26,7 @@ const FLAGS: &str = "--headless=new --no-sandbox --disable-gpu --disable-dev-shm
                      --remote-debugging-pipe";
 
 /// One page of one browser. Dropped, the browser ends.
-pub struct Browser {
+pub(crate) struct Browser {
     _child: Child,
     _folder: tempfile::TempDir,
     input: tokio::sync::Mutex<ChildStdin>,
@@ -44,7 +44,7 @@ struct State {
 
 impl Browser {
     /// Starts a browser with an empty page. Downloads go to the folder.
-    pub async fn open(downloads: &Path) -> Result<Self> {
+    pub(crate) async fn open(downloads: &Path) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let script = format!(
             "exec chromium {FLAGS} --user-data-dir=\"$1\" about:blank 3<&0 4>&1 </dev/null >/dev/null 2>&1"
@@ -77,7 +77,7 @@ impl Browser {
     }
 
     /// Asks the browser, or its page once there is one.
-    pub async fn call(&self, method: &str, parameters: Value) -> Result<Value> {
+    pub(crate) async fn call(&self, method: &str, parameters: Value) -> Result<Value> {
         let (sender, answer) = oneshot::channel();
         let id = {
             let mut state = lock(&self.state);
@@ -103,7 +103,7 @@ impl Browser {
     }
 
     /// The value of an expression in the page; a promise is waited for.
-    pub async fn eval(&self, expression: &str) -> Result<Value> {
+    pub(crate) async fn eval(&self, expression: &str) -> Result<Value> {
         let asked = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let mut answer = self.call("Runtime.evaluate", asked).await?;
         if let Some(thrown) = answer.get("exceptionDetails") {
@@ -112,7 +112,7 @@ impl Browser {
         Ok(answer["result"]["value"].take())
     }
 
-    pub async fn go(&self, address: &str) -> Result<()> {
+    pub(crate) async fn go(&self, address: &str) -> Result<()> {
         let gone = self.call("Page.navigate", json!({ "url": address })).await?;
         if let Some(error) = gone.get("errorText") {
             bail!("{address}: {error}");
@@ -125,7 +125,7 @@ impl Browser {
     }
 
     /// Waits until an expression is true of the page, across its loading anew.
-    pub async fn until(&self, condition: &str) -> Result<()> {
+    pub(crate) async fn until(&self, condition: &str) -> Result<()> {
         let began = Instant::now();
         loop {
             // While a page is being changed for another there is nothing to ask.
@@ -142,7 +142,7 @@ impl Browser {
     }
 
     /// Presses a key that writes nothing, or Enter.
-    pub async fn press(&self, key: &str) -> Result<()> {
+    pub(crate) async fn press(&self, key: &str) -> Result<()> {
         let (code, number, text) = match key {
             "Tab" => ("Tab", 9, ""),
             "Enter" => ("Enter", 13, "\r"),
@@ -161,12 +161,12 @@ impl Browser {
         Ok(())
     }
 
-    pub async fn write(&self, text: &str) -> Result<()> {
+    pub(crate) async fn write(&self, text: &str) -> Result<()> {
         self.call("Input.insertText", json!({ "text": text })).await.map(drop)
     }
 
     /// Goes on by Tab until the element is reached that the expression says, of `e`.
-    pub async fn tab_to(&self, wanted: &str) -> Result<()> {
+    pub(crate) async fn tab_to(&self, wanted: &str) -> Result<()> {
         for _ in 0..400 {
             self.press("Tab").await?;
             let here = format!("(e => e && e !== document.body && ({wanted}))(document.activeElement)");
@@ -178,7 +178,7 @@ impl Browser {
     }
 
     /// Gives files to the input that the selector finds, as the dialog would.
-    pub async fn choose_file(&self, selector: &str, file: &Path) -> Result<()> {
+    pub(crate) async fn choose_file(&self, selector: &str, file: &Path) -> Result<()> {
         let asked = json!({ "expression": format!("document.querySelector({})", json!(selector)) });
         let found = self.call("Runtime.evaluate", asked).await?;
         let object = found["result"]["objectId"].as_str().with_context(|| format!("no {selector}"))?;
@@ -186,7 +186,7 @@ impl Browser {
     }
 
     /// How wide the page is, and whether it is dark.
-    pub async fn look(&self, width: u32, height: u32, scheme: &str) -> Result<()> {
+    pub(crate) async fn look(&self, width: u32, height: u32, scheme: &str) -> Result<()> {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
         self.call("Emulation.setDeviceMetricsOverride", size).await?;
         let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
@@ -194,7 +194,7 @@ impl Browser {
     }
 
     /// A picture of the whole page.
-    pub async fn picture(&self, file: &Path) -> Result<()> {
+    pub(crate) async fn picture(&self, file: &Path) -> Result<()> {
         let asked = json!({ "format": "png", "captureBeyondViewport": true });
         let shot = self.call("Page.captureScreenshot", asked).await?;
         let data = shot["data"].as_str().context("a picture")?;
@@ -202,12 +202,12 @@ impl Browser {
     }
 
     /// Errors of scripts, of the network and of the content security policy so far.
-    pub fn complaints(&self) -> Vec<String> {
+    pub(crate) fn complaints(&self) -> Vec<String> {
         lock(&self.state).complaints.clone()
     }
 
     /// Every address that pages asked for.
-    pub fn requests(&self) -> Vec<String> {
+    pub(crate) fn requests(&self) -> Vec<String> {
         lock(&self.state).requests.clone()
     }
 }

@@ -1,18 +1,17 @@
-//! The console in a real browser, by keyboard: a person logs in, uploads a feed, reads what became of it, decides, and
-//! follows an offer from the feed's line to its snippet.
-#![allow(clippy::unwrap_used)]
+//! A person logs in, uploads a feed, reads what became of it, decides, and follows an offer from the feed's line to its
+//! snippet; by keyboard alone.
 
 use std::io::Read as _;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use e2e::browser::Browser;
-use e2e::program::{Program, dvor};
 use prost::Message as _;
 use serde_json::json;
+
+use crate::chromium::Browser;
+use crate::program::Server;
 
 const GOODS: usize = 60;
 
@@ -28,22 +27,12 @@ fn goods(count: usize) -> String {
     text + &line("nowhere", "Дрель <b>нигде</b>", "Нигдеград")
 }
 
-fn admin_token(data: &Path) -> String {
-    let made = Command::new(dvor().unwrap())
-        .args(["token", "create", "--scope", "admin", "--name", "test", "--data"])
-        .arg(data)
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{made:?}");
-    String::from_utf8(made.stdout).unwrap().trim().to_owned()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_gets_through_by_keyboard() {
     let folder = tempfile::tempdir().unwrap();
-    let program = Program::start(&folder.path().join("data"), &[]).unwrap();
-    let token = admin_token(program.data());
-    let base = format!("http://{}", program.http);
+    let server = Server::start();
+    let token = server.token("admin");
+    let base = server.http.clone();
     let downloads = folder.path().join("downloads");
     std::fs::create_dir(&downloads).unwrap();
     let browser = Browser::open(&downloads).await.unwrap();
@@ -58,7 +47,10 @@ async fn a_person_gets_through_by_keyboard() {
     follow_an_offer(&browser, &base).await;
     put_a_snippet(&browser, &base).await;
 
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    // The content that was refused on purpose is answered 400, of which the browser makes a note.
+    let complaints = browser.complaints();
+    let complaints: Vec<_> = complaints.iter().filter(|one| !one.contains("/console/snippets/put")).collect();
+    assert!(complaints.is_empty(), "{complaints:?}");
     let elsewhere: Vec<_> =
         browser.requests().into_iter().filter(|address| !address.starts_with(&base)).collect();
     assert!(elsewhere.iter().all(|address| address == "about:blank"), "{elsewhere:?}");
