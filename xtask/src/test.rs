@@ -39,6 +39,7 @@ fn all(steps: &Steps, args: &Args) -> Result<()> {
     let servers = servers?;
     announce_missing(&servers);
     steps.run("xmllint", || crate::servers::need_program("xmllint", "libxml2-utils"))?;
+    steps.run("chromium", || crate::servers::need_program("chromium", "chromium"))?;
     steps.run("cargo test", || test(&servers, args))?;
     announce_missing(&servers);
     if target_folder::in_ci() && !servers.missing().is_empty() {

@@ -16,11 +16,11 @@ use store::{Schema, Store, TableSpec};
 use tokio::sync::Semaphore;
 use topics::Topics;
 
-use crate::access::{self, LocalKey, Rates, Verifier};
+use crate::access::{self, Access, LocalKey, Rates, Verifier};
 use crate::config::Config;
+use crate::data;
 use crate::http::Backups;
 use crate::roles::Role;
-use crate::{data, demo};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -112,6 +112,13 @@ impl App {
         })))
     }
 
+    /// What a shown token allows, if it is known and has calls left.
+    pub async fn token_access(&self, shown: &str) -> web::Result<Access> {
+        let access = self.verifier.verify(shown).await?;
+        self.rates.take(shown.split('_').nth(1).unwrap_or_default())?;
+        Ok(access)
+    }
+
     /// Leaves the cluster, handing the work over, and closes the engines after everything handed to them is durable.
     pub async fn close(&self) -> Result<()> {
         if let Some(cluster) = &self.cluster
@@ -196,7 +203,6 @@ fn topic_options(config: &Config, clock: &Clock) -> topics::Options {
 pub fn tables() -> Vec<TableSpec> {
     [
         access::tables(),
-        demo::tables(),
         topics::tables(),
         files::tables(),
         cluster::tables(),

@@ -83,6 +83,11 @@ impl Access {
         Err(Problem::new(Code::Forbidden, "this can be asked only by a command on the server's machine"))
     }
 
+    /// Whether the caller is on this machine and needed no token.
+    pub fn is_local(&self) -> bool {
+        self.local
+    }
+
     pub fn require_service(&self) -> Result<()> {
         self.allow("service", |scope| matches!(scope, Scope::Admin | Scope::Service))
     }
@@ -105,6 +110,19 @@ impl Access {
         } else {
             Err(Problem::not_found(format!("there is no stage {stage:?}")))
         }
+    }
+
+    /// Whether all sellers are this caller's to see.
+    pub fn sees_all_sellers(&self) -> bool {
+        self.scopes.iter().any(|scope| matches!(scope, Scope::Admin | Scope::Service))
+    }
+
+    /// The sellers that the caller's scopes name.
+    pub fn own_sellers(&self) -> impl Iterator<Item = &str> {
+        self.scopes.iter().filter_map(|scope| match scope {
+            Scope::Seller(seller) => Some(seller.as_str()),
+            Scope::Admin | Scope::Service | Scope::Stage(_) => None,
+        })
     }
 
     /// Whether a list may show this seller.

@@ -3,6 +3,8 @@
 //! A row per issue, by external id, with an index by level and one by type; all are written and cleared together. The
 //! text is rendered when somebody reads it.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::{Issue, IssueType, Level};
 use store::{Range, Read as _, Tx};
 use wire::feeds::{OfferError, RecordResult, Statistics};
@@ -10,7 +12,7 @@ use wire::feeds::{OfferError, RecordResult, Statistics};
 use crate::report::type_name;
 use crate::tables::{OFFER_ERRORS, OFFER_ERRORS_BY_LEVEL, OFFER_ERRORS_BY_TYPE};
 use crate::tasks::FeedKey;
-use crate::{Feeds, Result};
+use crate::{Error, Feeds, Result};
 
 /// An external id in a key is cut there; a longer one was refused anyway.
 const KEY_BYTES: usize = 256;
@@ -94,10 +96,39 @@ fn key_text(text: &str) -> String {
 }
 
 /// Which errors are wanted.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub level: Option<Level>,
     pub kind: Option<IssueType>,
+    /// What the external id begins with.
+    pub id_begins: Option<String>,
+}
+
+/// Every type that an error can have.
+pub const TYPES: [IssueType; 7] = [
+    IssueType::Validation,
+    IssueType::Category,
+    IssueType::Attribute,
+    IssueType::Geo,
+    IssueType::Ban,
+    IssueType::Duplicate,
+    IssueType::Photo,
+];
+
+impl Filter {
+    /// Reads the names of a level and a type.
+    pub fn parse(level: Option<&str>, kind: Option<&str>) -> Result<Self> {
+        let level = level.map(|text| match text {
+            "error" => Ok(Level::Error),
+            "warning" => Ok(Level::Warning),
+            _ => Err(Error::invalid("level", "not_an_option", format!("{text:?} is not error or warning"))),
+        });
+        let kind = kind.map(|text| {
+            let found = TYPES.into_iter().find(|kind| type_name(*kind) == text);
+            found.ok_or_else(|| Error::invalid("type", "not_an_option", format!("there is no type {text:?}")))
+        });
+        Ok(Self { level: level.transpose()?, kind: kind.transpose()?, id_begins: None })
+    }
 }
 
 /// An error where it stands: behind `after` the list goes on.
@@ -114,19 +145,49 @@ type ErrorKey = (String, String, i64, String, i64);
 /// (level, external id, error id).
 pub type Cursor = (u32, String, i64);
 
-/// The errors of a load, by external id, behind the cursor.
+/// Opaque to clients.
+pub fn write_cursor(at: &Cursor) -> String {
+    URL_SAFE_NO_PAD.encode(serde_json::to_vec(at).unwrap_or_default())
+}
+
+pub fn read_cursor(text: &str) -> Result<Cursor> {
+    let bytes = URL_SAFE_NO_PAD.decode(text).ok();
+    let cursor = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    cursor.ok_or_else(|| Error::invalid("cursor", "bad_cursor", "this is no cursor of this list"))
+}
+
+/// A page of a load's errors. One of a search may be short, or empty, and go on.
+pub async fn page(
+    feeds: &Feeds,
+    key: &FeedKey,
+    task_id: i64,
+    filter: &Filter,
+    after: Option<&Cursor>,
+    limit: usize,
+) -> Result<Searched> {
+    if let Some(beginning) = &filter.id_begins {
+        return search(feeds, key, task_id, &key_text(beginning), filter, after, limit).await;
+    }
+    let mut found = list(feeds, key, task_id, filter, after, limit + 1).await?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| more).map(|last| last.at.clone());
+    Ok(Searched { found, next })
+}
+
+/// The errors of a load of a level and a type, by external id, behind the cursor.
 pub async fn list(
     feeds: &Feeds,
     key: &FeedKey,
     task_id: i64,
-    filter: Filter,
+    filter: &Filter,
     after: Option<&Cursor>,
     limit: usize,
 ) -> Result<Vec<Found>> {
     let snapshot = feeds.store.snapshot(key.shard()).await?;
     let (seller, namespace) = key.row();
-    let places: Vec<Cursor> = match filter {
-        Filter { kind: Some(kind), level } => {
+    let places: Vec<Cursor> = match *filter {
+        Filter { kind: Some(kind), level, .. } => {
             let (first, last) = match level {
                 Some(level) => (type_level(kind as u32, level as u32), type_level(kind as u32, level as u32)),
                 None => (type_level(kind as u32, 0), type_level(kind as u32, 9)),
@@ -141,7 +202,7 @@ pub async fn list(
             let rows = snapshot.scan(&OFFER_ERRORS_BY_TYPE, range).await?;
             rows.into_iter().map(|((.., place, id, number), ())| (place % 10, id, number)).collect()
         }
-        Filter { kind: None, level: Some(level) } => {
+        Filter { kind: None, level: Some(level), .. } => {
             let mut range = Range::prefix((seller, namespace, task_id, level as u32), limit)?;
             if let Some((level, external_id, error_id)) = after {
                 range = range.after((seller, namespace, task_id, *level, external_id.as_str(), *error_id))?;
@@ -149,7 +210,7 @@ pub async fn list(
             let rows = snapshot.scan(&OFFER_ERRORS_BY_LEVEL, range).await?;
             rows.into_iter().map(|((.., level, id, number), ())| (level, id, number)).collect()
         }
-        Filter { kind: None, level: None } => {
+        Filter { kind: None, level: None, .. } => {
             return all(&snapshot, key, task_id, after, limit).await;
         }
     };
@@ -170,12 +231,12 @@ pub struct Searched {
 const WALK: usize = 5_000;
 
 /// The errors of offers whose external id begins so.
-pub async fn search(
+async fn search(
     feeds: &Feeds,
     key: &FeedKey,
     task_id: i64,
     beginning: &str,
-    filter: Filter,
+    filter: &Filter,
     after: Option<&Cursor>,
     limit: usize,
 ) -> Result<Searched> {
@@ -209,7 +270,7 @@ pub async fn search(
 }
 
 impl Filter {
-    fn takes(self, found: &Found) -> bool {
+    fn takes(&self, found: &Found) -> bool {
         let Some(issue) = &found.error.issue else { return false };
         self.level.is_none_or(|level| issue.level() == level)
             && self.kind.is_none_or(|kind| issue.r#type() == kind)

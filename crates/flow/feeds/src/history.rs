@@ -1,7 +1,7 @@
 //! The history of a feed: its loads, newest first, each with its statistics.
 
 use model::{Issue, Language, message};
-use store::{Range, Read as _};
+use store::{Range, Read as _, Shard};
 use wire::feeds::{FeedRow, LoaderTask, Statistics, Task, TaskError};
 
 use crate::tables::{FEED, FEED_LOADER_TASK, FEED_STATISTICS, TASKS};
@@ -64,7 +64,7 @@ pub async fn feed(feeds: &Feeds, key: &FeedKey) -> Result<FeedView> {
 
 /// The feeds of a seller. There are few, so they come whole.
 pub async fn feeds_of(feeds: &Feeds, seller: &str) -> Result<Vec<FeedView>> {
-    let snapshot = feeds.store.snapshot(store::Shard::of(seller)).await?;
+    let snapshot = feeds.store.snapshot(Shard::of(seller)).await?;
     let rows = snapshot.scan(&FEED, Range::prefix((seller,), usize::MAX)?).await?;
     let mut found = Vec::new();
     for ((seller, namespace), feed) in rows {
@@ -75,6 +75,72 @@ pub async fn feeds_of(feeds: &Feeds, seller: &str) -> Result<Vec<FeedView>> {
         }
     }
     Ok(found)
+}
+
+/// Shards asked at once when all are walked.
+const SHARDS_AT_ONCE: usize = 128;
+
+/// Sellers with feeds behind one of them, at most `limit`, in the order of (shard, seller).
+pub async fn sellers(feeds: &Feeds, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
+    let mut sellers: Vec<String> = Vec::new();
+    let mut first = 0;
+    // A seller has at most so many feeds, so this many rows hold at least `limit` sellers.
+    let rows_at_once = limit.saturating_mul(feeds.settings.max_namespaces.max(1));
+    if let Some(after) = after {
+        let shard = Shard::of(after);
+        let behind = Range::all(rows_at_once).after((after,))?;
+        add_sellers(&mut sellers, feeds.store.scan_shards(&FEED, &[shard], behind).await?);
+        first = shard.index() + 1;
+    }
+    let shards: Vec<_> = Shard::all().skip(first).collect();
+    for shards in shards.chunks(SHARDS_AT_ONCE) {
+        if sellers.len() >= limit {
+            break;
+        }
+        add_sellers(&mut sellers, feeds.store.scan_shards(&FEED, shards, Range::all(rows_at_once)).await?);
+    }
+    sellers.truncate(limit);
+    Ok(sellers)
+}
+
+fn add_sellers(sellers: &mut Vec<String>, rows: Vec<(Shard, (String, String), FeedRow)>) {
+    for (_, (seller, _), feed) in rows {
+        if feed::is_active(&feed) && sellers.last() != Some(&seller) {
+            sellers.push(seller);
+        }
+    }
+}
+
+/// A feed with its newest load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Glance {
+    pub view: FeedView,
+    pub load: Option<Load>,
+}
+
+/// Feeds of all sellers with their newest loads, at most `most` of them, and whether there are more: a look over the
+/// whole installation.
+pub async fn glance(feeds: &Feeds, most: usize) -> Result<(Vec<Glance>, bool)> {
+    let shards: Vec<_> = Shard::all().collect();
+    let mut keys = Vec::new();
+    for shards in shards.chunks(SHARDS_AT_ONCE) {
+        if keys.len() > most {
+            break;
+        }
+        let rows = feeds.store.scan_shards(&FEED, shards, Range::all(most + 1)).await?;
+        let active = rows.into_iter().filter(|(.., feed)| feed::is_active(feed));
+        keys.extend(active.map(|(_, (seller, namespace), _)| FeedKey { seller, namespace }));
+    }
+    let more = keys.len() > most;
+    keys.truncate(most);
+    let mut found = Vec::with_capacity(keys.len());
+    for key in keys {
+        // A feed that went in between is not shown.
+        let Ok(view) = feed(feeds, &key).await else { continue };
+        let load = loads(feeds, &key, None, 1).await?.pop();
+        found.push(Glance { view, load });
+    }
+    Ok((found, more))
 }
 
 /// What is said of a load that is not a success, in the reader's language.

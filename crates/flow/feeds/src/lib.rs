@@ -32,6 +32,7 @@ pub mod decide;
 pub mod erase;
 mod error;
 pub mod errors;
+pub mod excerpt;
 mod fatal;
 pub mod feed;
 pub mod fingerprints;

@@ -2,10 +2,15 @@
 
 use model::{Offer, OfferId};
 use store::{Range, Read, Shard};
+use wire::offers::FeedProblems;
+use wire::offers::offer_part::Kind;
 
 use crate::presets::Preset;
-use crate::tables::{PRESETS, PRESETS_COUNT};
+use crate::tables::{FEED_PROBLEMS, OFFER, PRESETS, PRESETS_COUNT};
 use crate::{Error, Offers, Result, archive, counters, read};
+
+/// Shards asked at once when all are walked.
+const SHARDS_AT_ONCE: usize = 128;
 
 /// A place in a list: the last offer seen. Offers that come later are above it, those that went do not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +64,38 @@ impl Offers {
         counts_in(&snapshot, seller).await
     }
 
+    /// Sellers who have or had offers behind one of them, at most `limit`, in the order of (shard, seller).
+    pub async fn sellers(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
+        let mut sellers: Vec<String> = Vec::new();
+        let rows_at_once = limit * Preset::EVERY.len();
+        let mut first = 0;
+        if let Some(after) = after {
+            let shard = Shard::of(after);
+            let behind = Range::all(rows_at_once).after((after,))?;
+            add_sellers(&mut sellers, self.store.scan_shards(&PRESETS_COUNT, &[shard], behind).await?);
+            first = shard.index() + 1;
+        }
+        let shards: Vec<_> = Shard::all().skip(first).collect();
+        for shards in shards.chunks(SHARDS_AT_ONCE) {
+            if sellers.len() >= limit {
+                break;
+            }
+            let all = Range::all(rows_at_once);
+            add_sellers(&mut sellers, self.store.scan_shards(&PRESETS_COUNT, shards, all).await?);
+        }
+        sellers.truncate(limit);
+        Ok(sellers)
+    }
+
+    /// What the last load said of an offer, and which load that was.
+    pub async fn feed_problems(&self, id: OfferId) -> Result<Option<FeedProblems>> {
+        let part = self.store.get(&OFFER, read::shard_of(id), (id.raw(), FEED_PROBLEMS)).await?;
+        Ok(part.and_then(|part| match part.kind {
+            Some(Kind::Feed(problems)) => Some(problems),
+            _ => None,
+        }))
+    }
+
     pub async fn counters(&self, seller: &str) -> Result<counters::Counters> {
         let snapshot = self.store.snapshot(Shard::of(seller)).await?;
         counters::read(&snapshot, seller).await
@@ -66,12 +103,19 @@ impl Offers {
 
     /// The offer of an id, wherever it is.
     pub async fn get(&self, id: OfferId) -> Result<Offer> {
-        let part =
-            self.store.get(&crate::tables::OFFER, read::shard_of(id), (id.raw(), crate::tables::CONTENT));
+        let part = self.store.get(&OFFER, read::shard_of(id), (id.raw(), crate::tables::CONTENT));
         if let Some(offer) = part.await?.and_then(read::content) {
             return Ok(offer);
         }
         archive::find(self, id).await?.ok_or(Error::NoOffer(id))
+    }
+}
+
+fn add_sellers(sellers: &mut Vec<String>, rows: Vec<(Shard, (String, u32), i64)>) {
+    for (_, (seller, _), _) in rows {
+        if sellers.last() != Some(&seller) {
+            sellers.push(seller);
+        }
     }
 }
 

@@ -27,6 +27,7 @@
 mod address;
 mod agree;
 pub mod api;
+mod by_hand;
 pub mod config;
 mod consume;
 mod content;
@@ -54,6 +55,7 @@ mod tables;
 mod validators;
 mod work;
 
+pub use by_hand::Shown;
 pub use config::Config;
 pub use consume::GROUP;
 pub use content::Content;

@@ -34,9 +34,10 @@ pub async fn guard_grpc(State(door): State<Door>, request: Request, next: Next) 
 }
 
 /// Paths that need no token: they tell nothing but that the server is there, and probes have no token. Photos are for
-/// everybody who knows their hash.
+/// everybody who knows their hash. The console asks for a token itself, and keeps it in a cookie.
 fn is_public(path: &str) -> bool {
-    matches!(path, "/" | "/healthz" | "/readyz" | "/openapi.json")
+    matches!(path, "/" | "/healthz" | "/readyz" | "/openapi.json" | console::PREFIX)
+        || path.strip_prefix(console::PREFIX).is_some_and(|rest| rest.starts_with('/'))
         || path.starts_with(photos::api::http::PUBLIC_PREFIX)
         || path.starts_with("/grpc.health.v1.Health/")
 }
@@ -77,10 +78,7 @@ impl Door {
             let detail = "this call needs an access token: send the header `Authorization: Bearer dvor_…`";
             return Err(Problem::new(Code::Unauthorized, detail));
         };
-        let access = self.app.verifier.verify(shown).await?;
-        let id = shown.split('_').nth(1).unwrap_or_default();
-        self.app.rates.take(id)?;
-        Ok(Some(access))
+        Ok(Some(self.app.token_access(shown).await?))
     }
 }
 

@@ -81,7 +81,7 @@ impl Backend {
         data::make(&config.data)?;
         let app = App::open(config, telemetry::metrics()?, Part::Onlooker).await?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let router = http::router(Door { app: app.clone(), address });
+        let router = http::router(Door { app: app.clone(), address }, None);
         Ok(Self::Here { app, router })
     }
 

@@ -40,7 +40,7 @@ impl Demo {
         let flags = [("http", self.http.as_ref()), ("grpc", self.grpc.as_ref())];
         let settings = common.settings_with(&flags)?;
         let mut config = Config::from_settings(&settings).map_err(usage)?;
-        config.demo = true;
+        demo::prepare(&mut config);
         config.http = free_unless_chosen(&settings, "http", config.http);
         config.grpc = free_unless_chosen(&settings, "grpc", config.grpc);
         config.snippets = free_unless_chosen(&settings, "snippets", config.snippets);
@@ -65,22 +65,25 @@ async fn run(config: Config, common: &Common, began: Instant) -> Result<()> {
 fn tell(server: &Server, common: &Common, began: Instant) -> Result<()> {
     let (http, data) = (server.running.http, &server.app.config.data);
     let program = program();
+    let console = format!("http://{http}{}", console::PREFIX);
     let tries = [
-        format!("curl -s http://{http}/v1/demo/sellers/north-tools"),
-        format!("{program} topic tail {} --data {}", demo::TOPIC, quoted(data)),
-        format!("{program} table scan demo.counts --data {}", quoted(data)),
+        format!("curl -s http://{http}/v1/sellers/north-tools/presets"),
+        format!("{program} topic tail {} --limit 5 --data {}", offers::CHANGES_TOPIC, quoted(data)),
+        format!("{program} table scan feeds.tasks --limit 5 --data {}", quoted(data)),
     ];
     let seconds = began.elapsed().as_secs_f64();
     if common.json {
         return print_json(
-            &json!({ "http": http, "grpc": server.running.grpc, "data": data, "ready_seconds": seconds, "try": tries }),
+            &json!({ "console": console, "http": http, "grpc": server.running.grpc, "data": data,
+                                   "ready_seconds": seconds, "try": tries }),
         );
     }
+    let (seller, namespace) = demo::HELD;
     print(&format!(
-        "Dvor is ready after {seconds:.1} s, with three sample sellers; one of their prices changes every 2 s.\n\n  \
-         http://{http}/                                  what is where\n  \
-         http://{http}/v1/demo/sellers                   the sellers, their goods and counted changes\n  \
-         http://{http}/v1/topics/demo.changes/records    every change as an event\n\n\
+        "Dvor is ready after {seconds:.1} s, with three sample sellers; something happens every 3 s.\n\n  \
+         {console}\n    the overview: what flows, and what needs a person\n  \
+         {console}/sellers/{seller}/feeds/{namespace}\n    a load that waits for your word\n  \
+         {console}/sellers/book-yard\n    a seller, one of whose feeds is broken\n\n\
          To try in another terminal:\n\n  {}\n\nCtrl-C ends it{}.",
         tries.join("\n  "),
         if common.data.as_deref().is_some_and(|data| data.contains("dvor-demo-")) {

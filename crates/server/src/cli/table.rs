@@ -15,7 +15,7 @@ pub enum TableCommand {
     List,
     /// Print rows of a table, decoded
     #[command(
-        after_help = "Examples:\n  dvor table scan access.tokens\n  dvor table scan demo.goods --prefix north-tools --limit 5 --json"
+        after_help = "Examples:\n  dvor table scan access.tokens\n  dvor table scan feeds.tasks --prefix north-tools --limit 5 --json"
     )]
     Scan {
         /// system.name

@@ -21,7 +21,7 @@ pub enum TopicCommand {
     List,
     /// Print the last records of a topic
     #[command(
-        after_help = "Examples:\n  dvor topic tail demo.changes\n  dvor topic tail demo.changes --limit 5 --follow --json"
+        after_help = "Examples:\n  dvor topic tail offers.changes\n  dvor topic tail offers.changes --limit 5 --follow --json"
     )]
     Tail {
         topic: String,
@@ -48,7 +48,7 @@ pub enum TopicCommand {
         create: bool,
     },
     /// Move a group of readers to one end of a topic; what lies behind its new position is applied again
-    #[command(after_help = "Example:\n  dvor topic rewind demo.changes --group demo.counts --to start")]
+    #[command(after_help = "Example:\n  dvor topic rewind offers.changes --group snippets --to start")]
     Rewind {
         topic: String,
         #[arg(long)]

@@ -40,8 +40,6 @@ pub struct Config {
     pub feeds: feeds::config::Settings,
     /// `None`: the shipped catalog.
     pub catalog: Option<PathBuf>,
-    /// Not a setting: `dvor demo` serves its sample sellers.
-    pub demo: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -137,7 +135,6 @@ impl Config {
             offers: offer_settings(settings)?,
             feeds: feed_settings(settings)?,
             catalog: file_or_none(settings, "catalog")?,
-            demo: false,
             roles,
             data,
             store,

@@ -1,88 +1,75 @@
-use kit::{Clock, Timestamp};
-use serde::{Deserialize, Serialize};
-use store::{Read as _, Shard, Store, Tx};
-use topics::{Message, outbox};
-
-use super::TOPIC;
-use super::tables::{GOODS, GoodRow};
-
-/// A sample seller: name and goods as (id, title, price in hundredths of a rouble).
-pub(super) struct Seller {
+/// Something to sell. What it costs changes with time.
+pub(super) struct Good {
     pub(super) id: &'static str,
-    pub(super) goods: &'static [(&'static str, &'static str, i64)],
+    pub(super) title: &'static str,
+    pub(super) category: &'static str,
+    /// In roubles; 0 in a feed with mistakes.
+    pub(super) price: u32,
+    pub(super) place: &'static str,
+    pub(super) colour: &'static str,
 }
 
-pub(super) const SELLERS: [Seller; 3] = [
-    Seller {
-        id: "north-tools",
-        goods: &[
-            ("drill", "Cordless drill 18 V", 549_000),
-            ("hammer", "Claw hammer 450 g", 79_900),
-            ("rotary", "Перфоратор SDS-plus 800 Вт", 699_000),
-        ],
-    },
-    Seller {
-        id: "lada-garden",
-        goods: &[("apple", "Саженец яблони «Антоновка»", 120_000), ("spade", "Лопата штыковая", 95_000)],
-    },
-    Seller {
-        id: "book-yard",
-        goods: &[("atlas", "World atlas, 2nd edition", 210_000), ("poems", "Стихи для детей", 45_000)],
-    },
+const fn good(
+    id: &'static str,
+    title: &'static str,
+    category: &'static str,
+    price: u32,
+    place: &'static str,
+    colour: &'static str,
+) -> Good {
+    Good { id, title, category, price, place, colour }
+}
+
+pub(super) const TOOLS: [Good; 8] = [
+    good(
+        "drill-18",
+        "Дрель-шуруповёрт аккумуляторная 18 В",
+        "Дрели и шуруповёрты",
+        5_490,
+        "Новосибирск",
+        "синий",
+    ),
+    good("sds-800", "Перфоратор SDS-plus 800 Вт", "Перфораторы", 6_990, "Новосибирск", "зелёный"),
+    good("grinder-125", "Болгарка 125 мм, 1200 Вт", "Болгарки и шлифмашины", 4_290, "Томск", "красный"),
+    good("saw-190", "Циркулярная пила 190 мм", "Пилы", 7_350, "Новосибирск", "оранжевый"),
+    good("ladder-5", "Стремянка алюминиевая, 5 ступеней", "Лестницы и стремянки", 3_100, "Омск", "серый"),
+    good(
+        "laser-360",
+        "Лазерный уровень 360°, зелёный луч",
+        "Измерительный инструмент",
+        8_900,
+        "Новосибирск",
+        "чёрный",
+    ),
+    good("hammer-450", "Молоток слесарный 450 г", "Ручной инструмент", 790, "Томск", "коричневый"),
+    good("weld-200", "Сварочный инвертор 200 А", "Сварочное оборудование", 9_990, "Омск", "жёлтый"),
 ];
 
-/// What the topic says of a change.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Change {
-    pub(super) seller: String,
-    pub(super) good: String,
-    pub(super) title: String,
-    pub(super) price: String,
-    pub(super) version: i64,
-    pub(super) changed_at: Timestamp,
-}
+pub(super) const GARDEN: [Good; 8] = [
+    good("apple-ant", "Саженец яблони «Антоновка»", "Растения", 1_200, "Казань", "зелёный"),
+    good("spade-1", "Лопата штыковая с черенком", "Садовый инструмент", 950, "Казань", "серый"),
+    good("hose-25", "Шланг поливочный 25 м", "Садовый инструмент", 1_890, "Самара", "зелёный"),
+    good("house-4", "Теплица из поликарбоната 3 × 4 м", "Теплицы", 24_500, "Казань", "белый"),
+    good("grill-2", "Мангал разборный с шампурами", "Мангалы и грили", 3_400, "Уфа", "чёрный"),
+    good(
+        "mower-40",
+        "Газонокосилка электрическая 40 см",
+        "Газонокосилки и триммеры",
+        12_700,
+        "Самара",
+        "красный",
+    ),
+    good("peat-50", "Торф верховой, мешок 50 л", "Грунты и удобрения", 540, "Казань", "коричневый"),
+    good("pool-3", "Каркасный бассейн 3 м", "Бассейны", 9_300, "Уфа", "голубой"),
+];
 
-/// Writes a seller's goods that are not there yet.
-pub(super) async fn fill(store: &Store, clock: &Clock, seller: Seller) -> topics::Result<()> {
-    let fill = async |tx: &mut Tx| {
-        for (good, title, price) in seller.goods {
-            if tx.get(&GOODS, (seller.id, *good)).await?.is_none() {
-                write(tx, clock, (seller.id, good), title, *price).await?;
-            }
-        }
-        Ok(())
-    };
-    store.transact(Shard::of(seller.id), fill).await
-}
-
-/// Gives one good of one seller another price, in turns.
-pub(super) async fn change_one(store: &Store, clock: &Clock, turn: usize) -> topics::Result<()> {
-    let seller = &SELLERS[turn % SELLERS.len()];
-    let (good, title, price) = seller.goods[turn / SELLERS.len() % seller.goods.len()];
-    let price = price + (turn as i64 * 3_700) % 50_000;
-    store
-        .transact(Shard::of(seller.id), async |tx| write(tx, clock, (seller.id, good), title, price).await)
-        .await
-}
-
-/// The row and its event, in one transaction.
-async fn write(tx: &mut Tx, clock: &Clock, key: (&str, &str), title: &str, price: i64) -> topics::Result<()> {
-    let version = tx.get(&GOODS, key).await?.map_or(1, |row| row.version + 1);
-    let now = clock.now();
-    tx.put(&GOODS, key, &GoodRow { title: title.to_owned(), price, version, updated_at: now.0 })?;
-    let change = Change {
-        seller: key.0.to_owned(),
-        good: key.1.to_owned(),
-        title: title.to_owned(),
-        price: decimal(price),
-        version,
-        changed_at: now,
-    };
-    let payload = serde_json::to_vec(&change).map_err(|error| topics::Error::invalid(error.to_string()))?;
-    outbox::send(tx, TOPIC, vec![Message::new(key.0, payload)]).await
-}
-
-/// Hundredths as a decimal text.
-pub(super) fn decimal(hundredths: i64) -> String {
-    format!("{}.{:02}", hundredths / 100, hundredths % 100)
-}
+pub(super) const BOOKS: [Good; 8] = [
+    good("atlas-2", "Атлас мира, 2-е издание, книга", "Книги", 2_100, "Санкт-Петербург", "синий"),
+    good("verse-1", "Стихи для детей, книга с картинками", "Книги", 450, "Москва", "розовый"),
+    good("garden-b", "Энциклопедия садовода", "Книги", 1_350, "Москва", "зелёный"),
+    good("comics-7", "Комиксы про кота, том 7", "Книги", 690, "Санкт-Петербург", "жёлтый"),
+    good("novel-9", "Роман в трёх книгах", "Книги", 1_980, "Москва", "бордовый"),
+    good("manga-3", "Манга о железной дороге, том 3", "Книги", 580, "Тула", "чёрный"),
+    good("mags-80", "Подшивка журналов за 1980 год", "Журналы и газеты", 3_200, "Тула", "бежевый"),
+    good("cook-12", "Книга о хлебе и закваске", "Книги", 1_150, "Москва", "коричневый"),
+];

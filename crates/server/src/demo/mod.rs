@@ -1,50 +1,37 @@
-//! What `dvor demo` shows until the systems are there: sample sellers whose prices change, end to end.
+//! What `dvor demo` shows: three sellers whose goods come in by every format, and something that happens every few seconds.
 //!
-//! Every two seconds one transaction in a seller's shard writes a row of `demo.goods` and an event for topic
-//! `demo.changes` into the outbox; the relay carries it; a consumer counts it in `demo.counts`, each change once; and
-//! `/v1/demo/sellers` serves both.
+//! Nothing here is known to the systems: [`shop`] is an HTTP server on loopback, such as sellers have, with feeds
+//! ([`files`]) and photos ([`picture`]) made of the sample [`goods`]; [`sellers`] says what each of the sellers does with
+//! Dvor, by the same functions as the API; [`life`] lets time pass.
 
-mod count;
+mod files;
 mod goods;
-mod routes;
-mod tables;
+mod life;
+mod picture;
+mod sellers;
+mod shop;
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use anyhow::Result;
 use kit::Tasks;
 
 use crate::app::App;
+use crate::config::Config;
 
-pub use routes::routes;
-pub use tables::tables;
+pub use sellers::HELD;
 
-pub const TOPIC: &str = "demo.changes";
-const GROUP: &str = "demo.counts";
-const EVERY: Duration = Duration::from_secs(2);
-
-/// Puts the sample goods in and starts to change them.
-pub async fn start(app: &App, tasks: &Tasks) -> Result<()> {
-    app.topics.ensure(TOPIC, app.config.topic.partitions).await?;
-    for seller in goods::SELLERS {
-        goods::fill(&app.store, &app.clock, seller).await?;
-    }
-    let shutdown = tasks.shutdown().clone();
-    let consumer = app.topics.clone();
-    tasks.spawn("demo counts", async move {
-        topics::consume::run(consumer, TOPIC, GROUP, count::Count, shutdown).await;
-    });
-    tasks.spawn("demo changes", change_prices(app.clone(), tasks.clone()));
-    Ok(())
+/// Lets downloads reach the sellers' server on this machine, and feeds be fetched more often than in earnest.
+pub fn prepare(config: &mut Config) {
+    config.downloads.allowed.push(fetch::IpNet::from(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+    config.feeds.min_period = Duration::from_secs(60);
 }
 
-async fn change_prices(app: App, tasks: Tasks) {
-    for turn in 0.. {
-        if !tasks.shutdown().sleep(EVERY).await {
-            return;
-        }
-        if let Err(error) = goods::change_one(&app.store, &app.clock, turn).await {
-            tracing::warn!("a sample price could not be changed: {error}");
-        }
-    }
+/// Opens the sellers' server, brings their feeds in, and starts to let things happen.
+pub async fn start(app: &App, tasks: &Tasks) -> Result<()> {
+    let shop = shop::open(tasks).await?;
+    sellers::settle(&app.feeds, &shop).await?;
+    tasks.spawn("demo", life::go_on(app.clone(), shop, tasks.shutdown().clone()));
+    Ok(())
 }

@@ -1,9 +1,9 @@
 //! The HTTP port: one router, of which `/openapi.json` is generated, inside one frame and behind one door.
 
 mod admin;
+mod console;
 mod frame;
 mod health;
-mod index;
 mod listen;
 mod openapi;
 mod request_id;
@@ -12,6 +12,7 @@ mod topics;
 
 use std::sync::Arc;
 
+use ::snippets::Snippets;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::header;
@@ -33,7 +34,6 @@ pub use topics::{
 
 use crate::access::{Door, guard_http};
 use crate::app::App;
-use crate::demo;
 use crate::roles::Role;
 use web::{Code, Problem, ProblemBody};
 
@@ -49,7 +49,6 @@ use web::{Code, Problem, ProblemBody};
         (name = "topics", description = "Topics, for those without Kafka"),
         (name = "feeds", description = "Feeds of sellers, their loads, and what is wrong with them"),
         (name = "photos", description = "Photos of offers"),
-        (name = "demo", description = "The sample sellers of `dvor demo`"),
         (name = "admin", description = "What the command line uses; needs the scope admin"),
     )
 )]
@@ -70,7 +69,6 @@ fn routes(app: &App) -> (Router<App>, OpenApi) {
     } else {
         always
     };
-    let routes = if config.demo { routes.merge(demo::routes()) } else { routes };
     routes.split_for_parts()
 }
 
@@ -79,7 +77,8 @@ fn photo_routes(app: &App) -> OpenApiRouter<App> {
     photos::api::http::routes(app.config.photos.max_bytes).with_state(app.photos.clone())
 }
 
-pub fn router(door: Door) -> Router {
+/// Everything of the HTTP port. The console shows the snippets of this process, if it has their role.
+pub fn router(door: Door, snippets: Option<Snippets>) -> Router {
     let (routes, mut api) = routes(&door.app);
     openapi::complete(&mut api);
     let description: Arc<str> = api.to_pretty_json().unwrap_or_default().into();
@@ -88,14 +87,17 @@ pub fn router(door: Door) -> Router {
         async move { ([(header::CONTENT_TYPE, "application/json")], text) }
     };
     let app = door.app.clone();
+    let pages = if app.config.roles.has(Role::Api) { console::routes(&app, snippets) } else { Router::new() };
     routes
-        .route("/", get(index::page))
         .route("/openapi.json", get(serve_description))
-        .fallback(async || Problem::not_found("there is nothing at this address; / says what is where"))
+        .fallback(async || {
+            Problem::not_found("there is nothing at this address; /openapi.json says what is where")
+        })
         .method_not_allowed_fallback(async || {
             Problem::new(Code::MethodNotAllowed, "the header Allow says which methods this address takes")
         })
         .with_state(app.clone())
+        .merge(pages)
         .layer(DefaultBodyLimit::max(app.config.limits.body_bytes))
         .layer(from_fn_with_state(door, guard_http))
         .layer(from_fn_with_state(app, frame))

@@ -2,6 +2,7 @@ use std::net::SocketAddr;
 
 use anyhow::Result;
 use kit::Tasks;
+use snippets::Snippets;
 use tokio::net::TcpListener;
 
 use crate::access::Door;
@@ -14,7 +15,13 @@ pub type Taken = (TcpListener, SocketAddr);
 
 /// Serves the ports in the background. Every process listens, whatever its roles, so that it can be asked how it is; the
 /// routes of the API itself are there only with the role `api`.
-pub async fn start(app: &App, http: Taken, grpc: Taken, tasks: &Tasks) -> Result<()> {
+pub async fn start(
+    app: &App,
+    http: Taken,
+    grpc: Taken,
+    snippets: Option<Snippets>,
+    tasks: &Tasks,
+) -> Result<()> {
     if app.config.roles.has(Role::Api) {
         for topic in offers::TOPICS {
             app.topics.ensure(topic, app.config.topic.partitions).await?;
@@ -22,7 +29,7 @@ pub async fn start(app: &App, http: Taken, grpc: Taken, tasks: &Tasks) -> Result
     }
     let door = |address| Door { app: app.clone(), address };
     let limits = || app.config.limits.clone();
-    let calls = http::router(door(http.1));
+    let calls = http::router(door(http.1), snippets);
     tasks.spawn("http", http::serve(http.0, calls, limits(), tasks.shutdown().clone()));
     let calls = grpc::router(door(grpc.1), tasks)?;
     tasks.spawn("grpc", http::serve(grpc.0, calls, limits(), tasks.shutdown().clone()));

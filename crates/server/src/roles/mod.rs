@@ -66,9 +66,10 @@ pub async fn start(app: &App, ports: Ports, tasks: &Tasks) -> Result<()> {
         relay::start(app, tasks);
         files::start(app, tasks).await?;
     }
-    if let Some(port) = ports.snippets {
-        snippets::start(app, port, tasks).await?;
-    }
+    let snippets = match ports.snippets {
+        Some(port) => Some(snippets::start(app, port, tasks).await?),
+        None => None,
+    };
     if app.config.roles.has(Role::OffersScheduler) {
         offers_scheduler::start(app, tasks).await?;
     }
@@ -82,7 +83,7 @@ pub async fn start(app: &App, ports: Ports, tasks: &Tasks) -> Result<()> {
         feed_processor::start(app, tasks).await?;
     }
     // The ports come last: whoever finds them open finds everything behind them.
-    api::start(app, ports.http, ports.grpc, tasks).await
+    api::start(app, ports.http, ports.grpc, snippets, tasks).await
 }
 
 /// The addresses that a process listens on.

@@ -10,7 +10,7 @@ use crate::cli::exit::{self, Failure};
 use crate::http;
 
 /// Serves snippets on their own port, makes them from topics, and reads their configuration anew on SIGHUP.
-pub async fn start(app: &App, port: Taken, tasks: &Tasks) -> Result<()> {
+pub async fn start(app: &App, port: Taken, tasks: &Tasks) -> Result<Snippets> {
     let opened = Snippets::open(
         app.store.clone(),
         app.topics.clone(),
@@ -38,8 +38,8 @@ pub async fn start(app: &App, port: Taken, tasks: &Tasks) -> Result<()> {
             }
         }
     });
-    let calls = http::snippets_router(Door { app: app.clone(), address: port.1 }, snippets);
+    let calls = http::snippets_router(Door { app: app.clone(), address: port.1 }, snippets.clone());
     let serving = http::serve(port.0, calls, app.config.limits.clone(), tasks.shutdown().clone());
     tasks.spawn("snippets port", serving);
-    Ok(())
+    Ok(snippets)
 }

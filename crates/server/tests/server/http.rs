@@ -69,7 +69,9 @@ async fn the_description_of_the_api_is_the_golden_one() {
     let server = Server::start();
     let text = server.request(Method::GET, "/openapi.json").send().await.unwrap().text().await.unwrap();
     golden("openapi.json", &format!("{text}\n"));
+    // Followed to the console.
     let page = server.request(Method::GET, "/").send().await.unwrap();
+    assert_eq!((page.url().path(), page.status().as_u16()), ("/console", 200));
     assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
     let metrics = server.request(Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
     assert!(

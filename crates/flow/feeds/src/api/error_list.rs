@@ -7,11 +7,9 @@ use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::{Bytes, BytesMut};
 use futures::stream;
-use model::{IssueType, Language, Level};
+use model::Language;
 use serde::Deserialize;
 use tokio::io::AsyncReadExt as _;
 use utoipa::IntoParams;
@@ -21,10 +19,10 @@ use super::docs::Reading;
 use super::feed_key;
 use super::json::{ErrorItem, language};
 use crate::check::Finding;
-use crate::errors::{self, Cursor, Filter, Found};
+use crate::errors::{self, Cursor, Filter, Found, Searched};
+use crate::report::Row;
 use crate::report::csv::Csv;
 use crate::report::xlsx::Xlsx;
-use crate::report::{Row, type_name};
 use crate::{FeedKey, Feeds, history};
 
 /// Errors that one question brings while a table is written.
@@ -43,30 +41,6 @@ pub(super) struct Wanted {
     search: String,
     limit: Option<usize>,
     cursor: Option<String>,
-}
-
-impl Wanted {
-    fn filter(&self) -> Result<Filter> {
-        let level = self.level.as_deref().map(|text| match text {
-            "error" => Ok(Level::Error),
-            "warning" => Ok(Level::Warning),
-            _ => Err(Problem::field("level", "not_an_option", format!("{text:?} is not error or warning"))),
-        });
-        let kind = self.kind.as_deref().map(|text| {
-            let known = [
-                IssueType::Validation,
-                IssueType::Category,
-                IssueType::Attribute,
-                IssueType::Geo,
-                IssueType::Ban,
-                IssueType::Duplicate,
-                IssueType::Photo,
-            ];
-            let found = known.into_iter().find(|kind| type_name(*kind) == text);
-            found.ok_or_else(|| Problem::field("type", "not_an_option", format!("there is no type {text:?}")))
-        });
-        Ok(Filter { level: level.transpose()?, kind: kind.transpose()? })
-    }
 }
 
 /// The load's number, if the caller may see its errors. Those of a collected feed are for the service that sent it.
@@ -93,33 +67,15 @@ pub(super) async fn list(
 ) -> Result<Json<Page<ErrorItem>>> {
     let (key, task_id) = load_of(&feeds, &access, &path).await?;
     let limit = web::limit(wanted.limit, 100, 1_000)?;
-    let after = wanted.cursor.as_deref().map(read_cursor).transpose()?;
-    let filter = wanted.filter()?;
-    let (found, next) = if wanted.search.is_empty() {
-        let mut found = errors::list(&feeds, &key, task_id, filter, after.as_ref(), limit + 1).await?;
-        let more = found.len() > limit;
-        found.truncate(limit);
-        let next = found.last().filter(|_| more).map(|last| last.at.clone());
-        (found, next)
-    } else {
-        let text = &wanted.search;
-        let searched = errors::search(&feeds, &key, task_id, text, filter, after.as_ref(), limit).await?;
-        (searched.found, searched.next)
-    };
-    let next_cursor = next.as_ref().map(write_cursor);
+    let after = wanted.cursor.as_deref().map(errors::read_cursor).transpose()?;
+    let id_begins = Some(wanted.search).filter(|text| !text.is_empty());
+    let filter = Filter { id_begins, ..Filter::parse(wanted.level.as_deref(), wanted.kind.as_deref())? };
+    let Searched { found, next } =
+        errors::page(&feeds, &key, task_id, &filter, after.as_ref(), limit).await?;
+    let next_cursor = next.as_ref().map(errors::write_cursor);
     let language = language(&headers);
     let items = found.into_iter().map(|found| ErrorItem::of(found, language)).collect();
     Ok(Json(Page { items, next_cursor }))
-}
-
-fn write_cursor(at: &Cursor) -> String {
-    URL_SAFE_NO_PAD.encode(serde_json::to_vec(at).unwrap_or_default())
-}
-
-fn read_cursor(text: &str) -> Result<Cursor> {
-    let bytes = URL_SAFE_NO_PAD.decode(text).ok();
-    let cursor = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    cursor.ok_or_else(|| Problem::field("cursor", "bad_cursor", "this is no cursor of this list"))
 }
 
 /// All errors of a load as an XLSX table.
@@ -133,10 +89,14 @@ pub(super) async fn xlsx(
     Path(path): Path<(String, String, String)>,
 ) -> Result<Response> {
     let (key, task_id) = load_of(&feeds, &access, &path).await?;
-    let language = language(&headers);
+    xlsx_table(&feeds, &key, task_id, language(&headers)).await
+}
+
+/// The whole list as an XLSX file to download.
+pub async fn xlsx_table(feeds: &Feeds, key: &FeedKey, task_id: i64, language: Language) -> Result<Response> {
     let mut sheet = Xlsx::begin(language).map_err(|error| broken(&error))?;
     let mut after = None;
-    while let Some(rows) = page(&feeds, &key, task_id, language, &mut after).await? {
+    while let Some(rows) = page(feeds, key, task_id, language, &mut after).await? {
         for row in rows {
             sheet.add(&row).map_err(|error| broken(&error))?;
         }
@@ -157,11 +117,15 @@ pub(super) async fn csv(
     Path(path): Path<(String, String, String)>,
 ) -> Result<Response> {
     let (key, task_id) = load_of(&feeds, &access, &path).await?;
-    let language = language(&headers);
+    csv_table(&feeds, &key, task_id, language(&headers)).await
+}
+
+/// The whole list as a CSV file to download.
+pub async fn csv_table(feeds: &Feeds, key: &FeedKey, task_id: i64, language: Language) -> Result<Response> {
     let file = tempfile::tempfile().map_err(|error| broken(&error))?;
     let mut table = Csv::begin(std::io::BufWriter::new(file), language).map_err(|error| broken(&error))?;
     let mut after = None;
-    while let Some(rows) = page(&feeds, &key, task_id, language, &mut after).await? {
+    while let Some(rows) = page(feeds, key, task_id, language, &mut after).await? {
         for row in rows {
             table.add(&row).map_err(|error| broken(&error))?;
         }
@@ -180,7 +144,7 @@ async fn page(
     language: Language,
     after: &mut Option<Cursor>,
 ) -> Result<Option<Vec<Row>>> {
-    let found = errors::list(feeds, key, task_id, Filter::default(), after.as_ref(), PAGE).await?;
+    let found = errors::list(feeds, key, task_id, &Filter::default(), after.as_ref(), PAGE).await?;
     let Some(last) = found.last() else { return Ok(None) };
     *after = Some(last.at.clone());
     let row = |found: Found| {

@@ -79,7 +79,7 @@ fn id(number: i64) -> Option<String> {
 }
 
 impl FeedItem {
-    pub(super) fn of(view: &FeedView, language: Language) -> Self {
+    pub fn of(view: &FeedView, language: Language) -> Self {
         let (feed, loader) = (&view.feed, view.loader.clone().unwrap_or_default());
         let settings = feed.settings.clone().unwrap_or_default();
         let manual = settings.on_missing() == OnMissing::MakeManual;
@@ -212,7 +212,7 @@ impl LoadError {
 }
 
 impl LoadItem {
-    pub(super) fn of(load: &Load, language: Language) -> Self {
+    pub fn of(load: &Load, language: Language) -> Self {
         let Task { progress, held, error, .. } = &load.task;
         let progress = progress.unwrap_or_default();
         Self {
@@ -312,7 +312,7 @@ pub struct ErrorItem {
 }
 
 impl ErrorItem {
-    pub(super) fn of(found: Found, language: Language) -> Self {
+    pub fn of(found: Found, language: Language) -> Self {
         let issue = found.error.issue.unwrap_or_default();
         Self {
             external_id: found.external_id,

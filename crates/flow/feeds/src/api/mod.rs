@@ -14,7 +14,8 @@ use web::{Access, Result};
 
 use crate::{FeedKey, Feeds};
 
-pub use json::{ErrorItem, FeedItem, LoadItem, NewLoad};
+pub use error_list::{csv_table, xlsx_table};
+pub use json::{ErrorItem, FeedItem, HeldItem, LoadError, LoadItem, Missing, NewLoad, StatisticsItem};
 
 pub fn routes() -> OpenApiRouter<Feeds> {
     OpenApiRouter::new()

@@ -10,13 +10,13 @@ use tokio::sync::mpsc;
 /// Chunks that wait for the reader.
 const CHUNKS: usize = 4;
 
-pub(super) struct Input {
+pub(crate) struct Input {
     chunks: mpsc::Receiver<io::Result<Bytes>>,
     current: Bytes,
 }
 
 /// The reader's end. The stream ends when the reader is dropped.
-pub(super) fn input(mut reading: Reading) -> Input {
+pub(crate) fn input(mut reading: Reading) -> Input {
     let (sender, chunks) = mpsc::channel(CHUNKS);
     tokio::spawn(async move {
         while let Some(chunk) = reading.next().await {

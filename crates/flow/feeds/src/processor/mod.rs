@@ -16,6 +16,7 @@
 mod cut;
 mod end;
 mod input;
+pub(crate) use input::input;
 mod send;
 
 use std::sync::Arc;

@@ -22,7 +22,7 @@ async fn offers_with_warnings_are_not_unified_again_and_the_warnings_are_said_ag
     assert_eq!(again.statistics.tally.unwrap().unchanged, 2);
     assert_eq!(world.offers.state(&key, |state| state.same), 2, "what was refused is looked at again");
     let filter = feeds::errors::Filter::default();
-    let listed = |load: i64| feeds::errors::list(&world.feeds, &key, load, filter, None, 10);
+    let listed = |load: i64| feeds::errors::list(&world.feeds, &key, load, &filter, None, 10);
     let errors =
         |found: Vec<feeds::errors::Found>| -> Vec<_> { found.into_iter().map(|found| found.error).collect() };
     assert_eq!(

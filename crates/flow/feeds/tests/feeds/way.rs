@@ -30,16 +30,16 @@ async fn a_file_becomes_a_history_with_every_offer_in_it() {
     assert_eq!((load.statistics.errors, load.statistics.warnings), (2, 1));
     assert_eq!(world.offers.live(&key), ["1", "2", "4"]);
 
-    let all = errors::list(&world.feeds, &key, load.task_id, Filter::default(), None, 10).await.unwrap();
+    let all = errors::list(&world.feeds, &key, load.task_id, &Filter::default(), None, 10).await.unwrap();
     let lines: Vec<_> = all.iter().map(|found| (found.external_id.as_str(), found.error.line)).collect();
     assert_eq!(lines, [("2", 3), ("3", 4), ("4", 5)]);
     let of = async |filter| {
-        let found = errors::list(&world.feeds, &key, load.task_id, filter, None, 10).await.unwrap();
+        let found = errors::list(&world.feeds, &key, load.task_id, &filter, None, 10).await.unwrap();
         found.into_iter().map(|found| found.external_id).collect::<Vec<_>>()
     };
-    assert_eq!(of(Filter { level: Some(Level::Error), kind: None }).await, ["2", "3"]);
-    assert_eq!(of(Filter { level: None, kind: Some(IssueType::Geo) }).await, ["4"]);
-    let none = Filter { level: Some(Level::Error), kind: Some(IssueType::Geo) };
+    assert_eq!(of(Filter { level: Some(Level::Error), ..Filter::default() }).await, ["2", "3"]);
+    assert_eq!(of(Filter { kind: Some(IssueType::Geo), ..Filter::default() }).await, ["4"]);
+    let none = Filter { level: Some(Level::Error), kind: Some(IssueType::Geo), ..Filter::default() };
     assert_eq!(of(none).await, [""; 0]);
 }
 
@@ -53,15 +53,15 @@ async fn errors_come_in_pages_that_join() {
     let load = world.load(&key, &file).await;
     for filter in [
         Filter::default(),
-        Filter { level: Some(Level::Error), kind: None },
-        Filter { level: None, kind: Some(IssueType::Category) },
+        Filter { level: Some(Level::Error), ..Filter::default() },
+        Filter { kind: Some(IssueType::Category), ..Filter::default() },
     ] {
-        let whole = errors::list(&world.feeds, &key, load.task_id, filter, None, 100).await.unwrap();
+        let whole = errors::list(&world.feeds, &key, load.task_id, &filter, None, 100).await.unwrap();
         let mut joined = Vec::new();
         loop {
             let after = joined.last().map(|found: &errors::Found| found.at.clone());
             let page =
-                errors::list(&world.feeds, &key, load.task_id, filter, after.as_ref(), 4).await.unwrap();
+                errors::list(&world.feeds, &key, load.task_id, &filter, after.as_ref(), 4).await.unwrap();
             if page.is_empty() {
                 break;
             }

@@ -19,7 +19,7 @@ use crate::config::Work;
 use crate::content::Content;
 use crate::get::{Wanted, read};
 use crate::lookup::{Found, Question, lookup};
-use crate::prepare::{prepare, works};
+use crate::prepare::works;
 use crate::put::{Origin, write};
 use crate::snippets::Snippets;
 use crate::tables::DocumentRow;
@@ -66,12 +66,7 @@ async fn put_one(
     let format = format(&headers, &address)?;
     let language = content_language(&headers)?;
     let content = Content::new(body, format);
-    let changes = prepare(&address.target, &content, language.as_deref().unwrap_or_default());
-    let changes = changes.inspect_err(|_| metrics::refused(&address.target.section.name))?;
-    let now = snippets.clock().now();
-    let body = async |tx: &mut store::Tx| write(tx, &address.key, &changes, Origin::Request, now).await;
-    snippets.store().transact(Shard::of(&address.key), body).await.map_err(Error::from)?;
-    metrics::written(&address.target.section.name, "put");
+    snippets.put_to(&address.target, &address.key, &content, language.as_deref()).await?;
     Ok(done(&address))
 }
 

@@ -106,6 +106,13 @@ impl Config {
         self.targets.get(name)
     }
 
+    /// Every section, groups and snippets, by name.
+    pub fn sections(&self) -> Vec<&Arc<Section>> {
+        let mut sections: Vec<_> = self.targets.values().map(|target| &target.section).collect();
+        sections.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        sections
+    }
+
     /// Every snippet with its number and its service.
     pub fn snippets(&self) -> impl Iterator<Item = &Arc<Section>> {
         self.targets.values().map(|target| &target.section).filter(|section| section.is_snippet)

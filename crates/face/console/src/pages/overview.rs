@@ -1,0 +1,174 @@
+//! What goes on, and what needs a person.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use feeds::api::{FeedItem, LoadItem};
+use feeds::history::{Glance, glance};
+use maud::{Markup, html};
+use tokio::time::Instant;
+use topics::dead_letters::{self, Filter};
+
+use super::pipeline::{self, Stream};
+use super::{Answer, feed_address, load_address, seller_address};
+use crate::Console;
+use crate::frame::{Heading, chip, empty, page, see_other};
+use crate::visit::{Refusal, Visit};
+use crate::words::{number, time};
+
+/// Feeds that are looked at for what needs a person; more of them are not walked for a page that is asked for every few
+/// seconds, and the page says so.
+const LOOKED_AT: usize = 500;
+const RECENT: usize = 12;
+const LETTERS: usize = 100;
+
+pub(crate) async fn show(State(console): State<Console>, visit: Visit) -> Answer {
+    if !visit.access.sees_all_sellers() {
+        return Ok(see_other("/console/sellers"));
+    }
+    let streams = streams(&console, &visit).await?;
+    let (feeds, more) = glance(&console.feeds, LOOKED_AT).await.map_err(|error| visit.refused(error))?;
+    let letters = dead_letters::list(&console.topics, &Filter::default(), None, LETTERS).await;
+    let letters = letters.map_err(|error| visit.refused(error))?.len();
+    let refused = match &console.snippets {
+        Some(snippets) => snippets.letters(None, LETTERS).await.map_err(|error| visit.refused(error))?.len(),
+        None => 0,
+    };
+    let content = html! {
+        section aria-labelledby="needs" {
+            h2 #needs { (visit.say("Needs a person", "Нужен человек")) }
+            div #need-list data-live { (needs(&visit, &feeds, letters, refused)) }
+            @if more {
+                p.faint { (visit.say("Only the first ", "Просмотрены только первые ")) (number(LOOKED_AT as i64))
+                    (visit.say(" feeds were looked at.", " фидов.")) }
+            }
+        }
+        section aria-labelledby="flow" {
+            h2 #flow { (visit.say("The way of the data", "Путь данных")) }
+            div.scroll #pipeline data-live { (pipeline::picture(&visit, &streams)) }
+            div #streams data-live { (pipeline::table(&visit, &streams)) }
+        }
+        section aria-labelledby="recent" {
+            h2 #recent { (visit.say("Latest loads", "Последние загрузки")) }
+            div #recent-list data-live { (recent(&visit, &feeds)) }
+        }
+    };
+    let heading = Heading::new(visit.say("Overview", "Обзор")).live(2_000);
+    Ok(page(&visit, &heading, &content))
+}
+
+/// Every topic with its rate and the readers that lag behind it.
+pub(super) async fn streams(console: &Console, visit: &Visit) -> Result<BTreeMap<String, Stream>, Refusal> {
+    let refused = |error| visit.refused(error);
+    let infos = console.topics.list().await.map_err(refused)?;
+    let ends = infos.iter().map(|info| (info.topic.clone(), info.ends.iter().map(|ends| ends.high).sum()));
+    let mut rates = console.rates().sample(&ends.collect(), Instant::now());
+    let mut streams = BTreeMap::new();
+    for info in infos {
+        let mut groups = Vec::new();
+        for group in console.topics.groups(&info.topic).await.map_err(refused)? {
+            let lag = console.topics.lag(&info.topic, &group).await.map_err(refused)?;
+            groups.push((group, lag.iter().map(|lag| lag.lag).sum()));
+        }
+        let stream = Stream {
+            records: info.ends.iter().map(|ends| ends.high - ends.low).sum(),
+            total: info.ends.iter().map(|ends| ends.high).sum(),
+            rate: rates.remove(&info.topic).unwrap_or_default(),
+            groups,
+        };
+        streams.insert(info.topic, stream);
+    }
+    Ok(streams)
+}
+
+fn needs(visit: &Visit, feeds: &[Glance], letters: usize, refused: usize) -> Markup {
+    let held = feeds.iter().filter_map(|found| {
+        let load = LoadItem::of(found.load.as_ref()?, visit.words());
+        (load.status == "needs_confirmation").then_some((&found.view.key, load))
+    });
+    let held: Vec<_> = held.collect();
+    let failing = feeds.iter().filter_map(|found| {
+        let load = LoadItem::of(found.load.as_ref()?, visit.words());
+        matches!(load.status.as_str(), "failed" | "partial").then_some((&found.view.key, load))
+    });
+    let failing: Vec<_> = failing.collect();
+    let dead: Vec<_> = feeds.iter().filter(|found| found.view.feed.death_told).collect();
+    let count = |found: usize| if found == LETTERS { format!("{LETTERS}+") } else { number(found as i64) };
+    if held.is_empty() && failing.is_empty() && letters == 0 && refused == 0 {
+        return empty(visit.say("Nothing. All is well.", "Ничего. Всё в порядке."));
+    }
+    html! {
+        ul.needs {
+            @for (key, load) in &held {
+                li.ask { a href=(load_address(key, &load.task_id)) { bdi { (key.seller) } " / " (key.namespace) } " "
+                    (chip(visit, &load.status)) " "
+                    @if let Some(held) = &load.held {
+                        (visit.say("would take away ", "удалит ")) (number(held.would_go))
+                        (visit.say(" of ", " из ")) (number(held.live_before))
+                    }
+                }
+            }
+            @for (key, load) in &failing {
+                li.bad { a href=(load_address(key, &load.task_id)) { bdi { (key.seller) } " / " (key.namespace) } " "
+                    (chip(visit, &load.status)) " "
+                    @if let Some(error) = &load.error { bdi { (error.message) } }
+                    @if dead.iter().any(|found| found.view.key == **key) {
+                        " " strong { (visit.say("for days", "уже несколько дней")) }
+                    }
+                }
+            }
+            @if letters > 0 {
+                li.bad { a href="/console/topics" { (visit.say("Dead letters of topics", "Непринятые записи топиков")) }
+                    " " strong { (count(letters)) } }
+            }
+            @if refused > 0 {
+                li.bad { a href="/console/snippets#letters" { (visit.say("Letters of snippets", "Непринятые сниппеты")) }
+                    " " strong { (count(refused)) } }
+            }
+        }
+    }
+}
+
+fn recent(visit: &Visit, feeds: &[Glance]) -> Markup {
+    let mut loads: Vec<_> = feeds
+        .iter()
+        .filter_map(|found| {
+            let load = LoadItem::of(found.load.as_ref()?, visit.words());
+            Some((&found.view.key, FeedItem::of(&found.view, visit.words()), load))
+        })
+        .collect();
+    loads.sort_by_key(|(_, _, load)| std::cmp::Reverse(load.updated_at));
+    if loads.is_empty() {
+        return empty(visit.say("Nothing was loaded yet.", "Загрузок пока не было."));
+    }
+    html! {
+        div.scroll { table {
+            thead { tr {
+                th { (visit.say("Seller", "Продавец")) }
+                th { (visit.say("Feed", "Фид")) }
+                th { (visit.say("Load", "Загрузка")) }
+                th { (visit.say("State", "Состояние")) }
+                th { (visit.say("When", "Когда")) }
+                th.number { (visit.say("Created", "Создано")) }
+                th.number { (visit.say("Updated", "Обновлено")) }
+                th.number { (visit.say("Rejected", "Отклонено")) }
+                th { (visit.say("Next fetch", "Следующее скачивание")) }
+            } }
+            tbody {
+                @for (key, feed, load) in loads.iter().take(RECENT) {
+                    tr {
+                        td { a href=(seller_address(&key.seller)) { bdi { (key.seller) } } }
+                        td { a href=(feed_address(key)) { (key.namespace) } }
+                        td { a href=(load_address(key, &load.task_id)) { "№" (load.task_id) } }
+                        td { (chip(visit, &load.status)) }
+                        td { (time(load.updated_at)) }
+                        td.number { (number(load.statistics.created)) }
+                        td.number { (number(load.statistics.updated)) }
+                        td.number { (number(load.statistics.rejected)) }
+                        td { @if let Some(at) = feed.next_fetch_at { (time(at)) } }
+                    }
+                }
+            }
+        } }
+    }
+}

@@ -1,0 +1,189 @@
+//! The picture of the way of the data: systems as rooms, topics as arrows between them, with how fast they flow.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use crate::charts::sparkline;
+use crate::rates::Rate;
+use crate::visit::Visit;
+use crate::words::{encoded, number, rate};
+
+/// A topic as it is now.
+pub(super) struct Stream {
+    /// Kept.
+    pub(super) records: i64,
+    /// Ever written.
+    pub(super) total: i64,
+    pub(super) rate: Rate,
+    /// Readers, and how far behind they are.
+    pub(super) groups: Vec<(String, i64)>,
+}
+
+impl Stream {
+    pub(super) fn lag(&self) -> i64 {
+        self.groups.iter().map(|(_, lag)| lag).sum()
+    }
+}
+
+/// A system: its place, its names.
+struct Room {
+    x: u32,
+    y: u32,
+    english: &'static str,
+    russian: &'static str,
+    address: &'static str,
+}
+
+const ROOMS: [Room; 5] = [
+    Room { x: 20, y: 110, english: "Feeds", russian: "Фиды", address: "/console/sellers" },
+    Room {
+        x: 350, y: 110, english: "Offers", russian: "Предложения", address: "/console/sellers"
+    },
+    Room { x: 680, y: 110, english: "Snippets", russian: "Сниппеты", address: "/console/snippets" },
+    Room {
+        x: 350,
+        y: 10,
+        english: "Moderation",
+        russian: "Модерация",
+        address: "/console/topics/moderation.opinions",
+    },
+    Room {
+        x: 350,
+        y: 230,
+        english: "Photos",
+        russian: "Фотографии",
+        address: "/console/topics/photos.requests",
+    },
+];
+
+/// A topic as an arrow: its path, and where its words stand.
+struct Arrow {
+    topic: &'static str,
+    path: &'static str,
+    x: u32,
+    y: u32,
+    value_y: u32,
+    anchor: &'static str,
+}
+
+const ARROWS: [Arrow; 6] = [
+    Arrow {
+        topic: feeds::FEED_OFFERS_TOPIC,
+        path: "M180 124 H342",
+        x: 265,
+        y: 112,
+        value_y: 97,
+        anchor: "middle",
+    },
+    Arrow {
+        topic: feeds::FEED_RESULTS_TOPIC,
+        path: "M350 152 H188",
+        x: 265,
+        y: 168,
+        value_y: 183,
+        anchor: "middle",
+    },
+    Arrow {
+        topic: offers::CHANGES_TOPIC,
+        path: "M510 138 H672",
+        x: 595,
+        y: 126,
+        value_y: 111,
+        anchor: "middle",
+    },
+    Arrow {
+        topic: offers::OPINIONS_TOPIC,
+        path: "M430 66 V102",
+        x: 440,
+        y: 82,
+        value_y: 97,
+        anchor: "start",
+    },
+    Arrow {
+        topic: offers::PHOTO_REQUESTS_TOPIC,
+        path: "M410 166 V222",
+        x: 400,
+        y: 198,
+        value_y: 213,
+        anchor: "end",
+    },
+    Arrow {
+        topic: offers::PHOTO_RESULTS_TOPIC,
+        path: "M450 230 V174",
+        x: 460,
+        y: 198,
+        value_y: 213,
+        anchor: "start",
+    },
+];
+
+pub(super) fn picture(visit: &Visit, streams: &BTreeMap<String, Stream>) -> Markup {
+    html! {
+        svg.pipeline viewBox="0 0 860 300" role="group" aria-label=(visit.say("The way of the data", "Путь данных")) {
+            defs {
+                marker #tip viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto" {
+                    path d="M0 0 L10 5 L0 10 z" {}
+                }
+            }
+            @for arrow in &ARROWS {
+                @let stream = streams.get(arrow.topic);
+                @let late = stream.is_some_and(|stream| stream.lag() > 0);
+                @let moving = stream.is_some_and(|stream| stream.rate.per_second.is_some_and(|rate| rate > 0.0));
+                a href=(format!("/console/topics/{}", encoded(arrow.topic))) {
+                    path class=(format!("arrow{}{}", if moving { " moving" } else { "" }, if late { " late" } else { "" }))
+                        d=(arrow.path) marker-end="url(#tip)" {}
+                    text x=(arrow.x) y=(arrow.y) text-anchor=(arrow.anchor) { (arrow.topic) }
+                    text.value x=(arrow.x) y=(arrow.value_y) text-anchor=(arrow.anchor) { (told(visit, stream)) }
+                }
+            }
+            @for one in &ROOMS {
+                a href=(one.address) {
+                    rect.box x=(one.x) y=(one.y) width="160" height="56" rx="6" {}
+                    text.name x=(one.x + 80) y=(one.y + 33) text-anchor="middle" { (visit.say(one.english, one.russian)) }
+                }
+            }
+        }
+    }
+}
+
+fn told(visit: &Visit, stream: Option<&Stream>) -> String {
+    let Some(stream) = stream else { return "—".to_owned() };
+    let speed = stream.rate.per_second.map_or_else(|| "…".to_owned(), rate);
+    let lag = match stream.lag() {
+        0 => String::new(),
+        lag => format!(", {} {}", visit.say("behind", "отстаёт"), number(lag)),
+    };
+    format!("{speed}/{}{lag}", visit.say("s", "с"))
+}
+
+pub(super) fn table(visit: &Visit, streams: &BTreeMap<String, Stream>) -> Markup {
+    html! {
+        div.scroll { table {
+            thead { tr {
+                th { (visit.say("Topic", "Топик")) }
+                th.number { (visit.say("A second", "В секунду")) }
+                th { span.hidden { (visit.say("Course", "Ход")) } }
+                th.number { (visit.say("Kept", "Хранится")) }
+                th.number { (visit.say("Ever", "Всего")) }
+                th { (visit.say("Readers and their lag", "Читатели и отставание")) }
+            } }
+            tbody {
+                @for (topic, stream) in streams {
+                    tr {
+                        td { a href=(format!("/console/topics/{}", encoded(topic))) { (topic) } }
+                        td.number { (stream.rate.per_second.map_or_else(|| "…".to_owned(), rate)) }
+                        td { (sparkline(&stream.rate.line)) }
+                        td.number { (number(stream.records)) }
+                        td.number { (number(stream.total)) }
+                        td {
+                            @for (group, lag) in &stream.groups {
+                                span.group { (group) " " strong class=[(*lag > 0).then_some("bad")] { (number(*lag)) } } " "
+                            }
+                        }
+                    }
+                }
+            }
+        } }
+    }
+}

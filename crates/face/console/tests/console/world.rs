@@ -1,0 +1,209 @@
+//! Everything behind the console in one process: real feeds, offers and snippets on a store in memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use catalog::Catalog;
+use cluster::Cluster;
+use console::{Doors, Parts};
+use feeds::history::Load;
+use feeds::upload::Upload;
+use feeds::{FeedKey, Feeds};
+use files::Files;
+use files::objects::{Memory, SharedObjects};
+use kit::{Clock, Tasks};
+use offers::Offers;
+use offers::autoload::{Batches, Decisions};
+use snippets::{Registry, Snippets};
+use store::{Schema, Store};
+use topics::consume::Handler;
+use topics::{Tokens, Topics};
+use web::{Access, Code, Problem, Result, Scope};
+use wire::feeds::TaskStatus;
+
+pub(crate) const ADMIN: &str = "dvor_1_admin";
+pub(crate) const SERVICE: &str = "dvor_2_service";
+/// Of [`SELLER`].
+pub(crate) const OWN: &str = "dvor_3_own";
+/// Of another seller.
+pub(crate) const OTHER: &str = "dvor_4_other";
+
+/// A name that breaks out of whatever forgets to escape it.
+pub(crate) const SELLER: &str = "a/b\"><script>alert(1)</script>";
+pub(crate) const HOSTILE_TITLE: &str =
+    "Дрель \"><img src=x onerror=alert(2)> \u{202e}gnp.exe </title><script>alert(3)</script>";
+
+struct Keys;
+
+#[async_trait]
+impl Doors for Keys {
+    async fn verify(&self, token: &str) -> Result<Access> {
+        let scope = match token {
+            ADMIN => Scope::Admin,
+            SERVICE => Scope::Service,
+            OWN => Scope::Seller(SELLER.to_owned()),
+            OTHER => Scope::Seller("other".to_owned()),
+            _ => return Err(Problem::new(Code::Unauthorized, "no such token")),
+        };
+        Ok(Access::new(token, vec![scope]))
+    }
+
+    async fn audit(&self, _: &Access, _: &str, _: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) feeds: Feeds,
+    pub(crate) offers: Offers,
+    pub(crate) snippets: Snippets,
+    pub(crate) topics: Topics,
+    cluster: Cluster,
+    tasks: Tasks,
+    pub(crate) router: axum::Router,
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        let tables = [
+            feeds::tables(),
+            offers::tables(),
+            snippets::tables(),
+            topics::tables(),
+            files::tables(),
+            cluster::tables(),
+        ];
+        let (store, clock, tasks) =
+            (Store::memory(Schema::new(tables.concat())), Clock::system(), Tasks::default());
+        let options = cluster::Options { alone: true, ..cluster::Options::default() };
+        let cluster = Cluster::join(store.clone(), clock.clone(), options, &tasks).await.unwrap();
+        let topics =
+            Topics::open("embedded:", store.clone(), Tokens::all(), topics::Options::default()).unwrap();
+        for topic in offers::TOPICS.into_iter().chain([files::RELEASES]) {
+            topics.ensure(topic, 2).await.unwrap();
+        }
+        let options = files::Options { reserve_bytes: 0, ..files::Options::new(std::env::temp_dir()) };
+        let objects = Arc::new(Memory::default()) as SharedObjects;
+        let files = Files::over(objects, store.clone(), options).unwrap();
+        let offers =
+            Offers::new(store.clone(), clock.clone(), offers::Settings::default(), Catalog::shipped());
+        let feeds = Feeds {
+            store: store.clone(),
+            topics: topics.clone(),
+            files,
+            clock: clock.clone(),
+            settings: Arc::default(),
+            unify: Arc::new(feeds::LazyKnowledge::new(Catalog::shipped())),
+            fetcher: fetch::Fetcher::new(fetch::Options::default()),
+        };
+        let options = snippets::Options::default();
+        let registry = Registry::shipped();
+        let snippets =
+            Snippets::open(store, topics.clone(), Some(cluster.clone()), clock.clone(), registry, options);
+        let snippets = snippets.await.unwrap();
+        snippets::start(&snippets, 2, &tasks);
+        let router = console::router(Parts {
+            feeds: feeds.clone(),
+            offers: offers.clone(),
+            snippets: Some(snippets.clone()),
+            topics: topics.clone(),
+            cluster: Some(cluster.clone()),
+            clock,
+            doors: Arc::new(Keys),
+        });
+        let world = Self { feeds, offers, snippets, topics, cluster, tasks, router };
+        world.start();
+        world
+    }
+
+    fn start(&self) {
+        let shutdown = || self.tasks.shutdown().clone();
+        self.tasks.spawn("relay", topics::relay::run(self.topics.clone(), shutdown()));
+        self.read(offers::FEED_OFFERS_TOPIC, "offers", Batches(self.offers.clone()));
+        self.read(offers::FEED_DECISIONS_TOPIC, "offers", Decisions(self.offers.clone()));
+        self.read(offers::OPINIONS_TOPIC, "offers", offers::moderation::Opinions(self.offers.clone()));
+        self.read(
+            offers::FEED_RESULTS_TOPIC,
+            feeds::results::GROUP,
+            feeds::results::Results(self.feeds.clone()),
+        );
+        let sweeps =
+            offers::autoload::sweep::run(self.offers.clone(), Some(self.cluster.clone()), shutdown());
+        self.tasks.spawn("sweeps", sweeps);
+    }
+
+    fn read(&self, topic: &'static str, group: &'static str, handler: impl Handler + 'static) {
+        let (topics, shutdown) = (self.topics.clone(), self.tasks.shutdown().clone());
+        self.tasks
+            .spawn(topic, async move { topics::consume::run(topics, topic, group, handler, shutdown).await });
+    }
+
+    /// Uploads a file and processes it; its answers come by themselves.
+    pub(crate) async fn upload(&self, key: &FeedKey, text: &str) -> i64 {
+        let bytes = bytes::Bytes::copy_from_slice(text.as_bytes());
+        let stream = futures::stream::iter([Ok::<_, std::io::Error>(bytes)]);
+        let how = Upload { name: "<b>goods</b>.jsonl".to_owned(), ..Upload::default() };
+        feeds::upload::upload(&self.feeds, key, stream, how).await.unwrap()
+    }
+
+    pub(crate) async fn process(&self) {
+        feeds::processor::process_due(&self.feeds, &self.cluster).await.unwrap();
+    }
+
+    pub(crate) async fn load(&self, key: &FeedKey, text: &str) -> i64 {
+        let task_id = self.upload(key, text).await;
+        self.process().await;
+        self.until(key, task_id, |load| {
+            let status = load.task.status();
+            feeds::tasks::is_final(status) || status == TaskStatus::TaskNeedsConfirmation
+        })
+        .await;
+        task_id
+    }
+
+    pub(crate) async fn until(&self, key: &FeedKey, task_id: i64, wanted: impl Fn(&Load) -> bool) -> Load {
+        for _ in 0..1_500 {
+            let load = feeds::history::load(&self.feeds, key, task_id).await.unwrap();
+            if wanted(&load) {
+                return load;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!(
+            "the load never came to where it should: {:?}",
+            feeds::history::load(&self.feeds, key, task_id).await
+        );
+    }
+
+    /// A seller with a load that has good, bad and hostile offers; then a wide second load that the guard holds.
+    pub(crate) async fn furnished() -> (Self, FeedKey) {
+        let world = Self::new().await;
+        let key = FeedKey::new(SELLER, "default").unwrap();
+        world.load(&key, &goods(0..60)).await;
+        (world, key)
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.tasks.shutdown().call();
+    }
+}
+
+/// So many drills, and behind them a hostile one and three that are refused.
+pub(crate) fn goods(range: std::ops::Range<usize>) -> String {
+    let line = |id: &str, title: &str, address: &str| {
+        serde_json::json!({ "id": id, "title": title, "price": "5490 RUB", "category": "Дрели и шуруповёрты",
+                            "address": address })
+        .to_string()
+            + "\n"
+    };
+    let mut text: String =
+        range.map(|number| line(&format!("d-{number}"), &format!("Дрель {number}"), "Москва")).collect();
+    text += &line("evil", HOSTILE_TITLE, "Москва");
+    text += &line("long", &"слово".repeat(2_000), "Москва");
+    text += &line("<i>id</i>", "", "Москва");
+    text += &line("nowhere", "Дрель нигде", "<u>Нигдеград</u>");
+    text
+}
