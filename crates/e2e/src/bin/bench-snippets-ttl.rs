@@ -18,7 +18,8 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    let outcome = snippets_ttl::run(arguments.snippets, Duration::from_secs(arguments.seconds)).await?;
+    let (time, patience) = (Duration::from_secs(arguments.seconds), Duration::from_secs(120));
+    let outcome = snippets_ttl::run(arguments.snippets, time, patience).await?;
     let figures = outcome.figures();
     bench::print("snippets that expire, in one process, embedded store", &figures);
     bench::save("snippets-ttl", &figures)

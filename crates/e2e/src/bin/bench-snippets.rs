@@ -63,7 +63,8 @@ async fn over_http(server: &Server, folder: &Path, time: Duration) -> anyhow::Re
     let redis = Redis::start(front_folder.path())?;
     let front = Front::start(redis.port)?;
     let redis_pool = Arc::new(Pool::new(front.host));
-    preload(&pool, "org").await?;
+    preload(&pool, &["org", "card"]).await?;
+    preload(&redis_pool, &["card"]).await?;
     let put = async || {
         let pool = pool.clone();
         rate(CONNECTIONS, time, move |n| {
@@ -134,15 +135,16 @@ async fn lookups(pool: &Arc<Pool>, time: Duration) -> anyhow::Result<Rate> {
     .await
 }
 
-/// Writes every key under the group, and under `card`.
-async fn preload(pool: &Arc<Pool>, group: &'static str) -> anyhow::Result<()> {
+/// Writes every key under each of the names.
+async fn preload(pool: &Arc<Pool>, names: &'static [&'static str]) -> anyhow::Result<()> {
     let keys: Vec<u64> = (0..KEYS).collect();
     let writers = keys.chunks(KEYS as usize / CONNECTIONS + 1).map(|keys| {
         let (pool, keys) = (pool.clone(), keys.to_vec());
         tokio::spawn(async move {
             for key in keys {
-                pool.good("PUT", &format!("/{group}/{key}"), &document(key)).await?;
-                pool.good("PUT", &format!("/card/{key}"), &document(key)).await?;
+                for name in names {
+                    pool.good("PUT", &format!("/{name}/{key}"), &document(key)).await?;
+                }
             }
             Ok::<_, anyhow::Error>(())
         })

@@ -85,7 +85,9 @@ impl Port {
 }
 
 async fn every_route(port: &mut Port) {
-    for probe in ["/healthz", "/readyz", "/metrics"] {
+    // A server on Kafka is ready when it has found its broker.
+    until("it is ready", async || port.ask("GET", "/readyz", "", "").await.status == 200).await;
+    for probe in ["/healthz", "/metrics"] {
         assert_eq!(port.ask("GET", probe, "", "").await.status, 200, "{probe}");
     }
     assert_eq!(port.put("/note/k", r#"{"a": 1}"#, 200).await, json!({"key": "k", "snippets": ["note"]}));
