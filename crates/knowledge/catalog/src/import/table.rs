@@ -23,14 +23,14 @@ pub(super) fn read(folder: &Path) -> Result<Read, Error> {
         ["handle", "name_en", "name_ru", "values"],
         |[handle, en, ru, list]| {
             let mut of_attribute = Vec::new();
-            for value in list.split(',').filter(|value| !value.is_empty()) {
+            let (mut seen, mut ids) = (FxHashSet::default(), FxHashSet::default());
+            for value in list.split(',').filter(|value| !value.is_empty() && seen.insert(*value)) {
                 let names = values.get(value).ok_or_else(|| format!("there is no value `{value}`"))?;
                 // `color__black` is the value `black` of `color`.
                 let short = value.split_once("__").map_or(value, |(_, short)| short);
-                of_attribute.push((slug(short), names.clone()));
+                of_attribute.push((own_id(short, &mut ids), names.clone()));
             }
             of_attribute.sort_by(|a, b| a.0.cmp(&b.0));
-            of_attribute.dedup_by(|a, b| a.0 == b.0);
             known.insert(handle.to_owned());
             attributes.push(WrittenAttribute {
                 id: slug(handle),
@@ -68,6 +68,14 @@ pub(super) fn read(folder: &Path) -> Result<Read, Error> {
         Ok(())
     })?;
     Ok(Read { categories, attributes, one_language: false })
+}
+
+/// `A`, `A+` and `A++` are three values, of which an id has only the letter: they are `a`, `a-2` and `a-3`.
+fn own_id(short: &str, ids: &mut FxHashSet<String>) -> String {
+    let plain = slug(short);
+    let numbered = (2..).map(|number| format!("{plain}-{number}"));
+    let mut free = std::iter::once(plain.clone()).chain(numbered).filter(|id| ids.insert(id.clone()));
+    free.next().unwrap_or_default()
 }
 
 /// A name that is missing in one language is the other's.

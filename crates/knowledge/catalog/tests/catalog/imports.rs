@@ -48,6 +48,35 @@ fn tables_become_a_catalog() {
 }
 
 #[test]
+fn values_that_differ_by_a_sign_only_stay_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    tables(folder.path());
+    write(
+        folder.path(),
+        "attributes.tsv",
+        "handle\tid\tbase\tname_en\tname_ru\tvalues\n\
+        color\t1\t\tColor\tЦвет\tcolor__black,color__red\nfit\t2\t\tClass\tКласс\tfit__a,fit__a+,fit__a++,fit__a+\n",
+    );
+    write(
+        folder.path(),
+        "values.tsv",
+        "handle\tid\tname_en\tname_ru\n\
+        color__black\t1\tBlack\tЧёрный\ncolor__red\t2\tRed\tКрасный\n\
+        fit__a\t3\tA\tА\nfit__a+\t4\tA+\tА+\nfit__a++\t5\tA++\tА++\n",
+    );
+    let target = folder.path().join("catalog");
+    assert_eq!(catalog::import(&[folder.path().into()], &target).unwrap().values, 5);
+    assert_eq!(catalog::check(&target).unwrap(), []);
+    let catalog = Catalog::load(&target).unwrap();
+    let Some(catalog::AttributeKind::Enum { values, .. }) = catalog.attribute("fit").map(|one| &one.kind)
+    else {
+        panic!("fit has no values");
+    };
+    let found: Vec<_> = values.iter().map(|value| (value.id.as_str(), value.names.en.as_str())).collect();
+    assert_eq!(found, [("a", "A"), ("a-2", "A+"), ("a-3", "A++")]);
+}
+
+#[test]
 fn a_broken_table_is_refused_with_its_line() {
     for (file, text, expected) in [
         (
