@@ -244,7 +244,7 @@ pub(super) fn forbidden_character(bytes: &[u8]) -> Option<usize> {
 }
 
 fn is_name(name: &str) -> bool {
-    if is_plain_name(name) {
+    if plain_name_length(name) == Some(name.len()) {
         return true;
     }
     let first = |c: char| c.is_alphabetic() || c == '_' || c == ':';
@@ -252,9 +252,10 @@ fn is_name(name: &str) -> bool {
         && name.chars().all(|c| first(c) || c.is_alphanumeric() || matches!(c, '-' | '.' | '·'))
 }
 
-/// A name in ASCII without a prefix, as nearly all are.
-pub(super) fn is_plain_name(name: &str) -> bool {
-    let mut bytes = name.bytes();
-    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+/// The length of the name that a text begins with, if it is in ASCII and without a prefix, as nearly all are.
+pub(super) fn plain_name_length(text: &str) -> Option<usize> {
+    let inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let length = text.bytes().position(|byte| !inside(byte)).unwrap_or(text.len());
+    let begins = text.bytes().next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_');
+    begins.then_some(length)
 }

@@ -57,10 +57,10 @@ impl<'a> Plain<'a> {
         visitor: &mut impl Visitor<'a>,
     ) -> Option<()> {
         let rest = self.rest();
-        let ends = |byte: &u8| matches!(byte, b'>' | b'/' | b' ' | b'\t' | b'\n' | b'\r');
-        let name = &rest[1..1 + rest.as_bytes()[1..].iter().position(ends)?];
+        let name = &rest[1..];
+        let name = &name[..events::plain_name_length(name)?];
         // A record within a record is another one, after an end tag that is missing.
-        if !events::is_plain_name(name) || self.open.first() == Some(&name) {
+        if self.open.first() == Some(&name) {
             return None;
         }
         let after = &rest.as_bytes()[1 + name.len()..];
@@ -68,12 +68,13 @@ impl<'a> Plain<'a> {
         let length = match after {
             [b'>', ..] => name.len() + 2,
             [b'/', b'>', ..] => name.len() + 3,
-            _ => {
+            [b' ' | b'\t' | b'\n' | b'\r', ..] => {
                 let length = tag_end(rest.as_bytes())?;
                 let tag = &rest[..length];
                 events::parse_attributes(tag, 1 + name.len(), Rigour::Strict, limits, attributes).ok()?;
                 length
             }
+            _ => return None,
         };
         let tag = &rest[..length];
         if !tag.ends_with('>') || self.open.len() >= limits.depth {

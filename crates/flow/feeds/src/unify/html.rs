@@ -9,6 +9,9 @@ use crate::formats::entity;
 /// One line: no markup, single spaces, no control characters.
 pub(super) fn line(text: &str) -> String {
     let text = plain(text);
+    if is_clean(&text) {
+        return text.into_owned();
+    }
     let mut line = String::with_capacity(text.len());
     push_words(&text, &mut line);
     line
@@ -17,6 +20,9 @@ pub(super) fn line(text: &str) -> String {
 /// Paragraphs and list items become lines.
 pub(super) fn text(text: &str) -> String {
     let text = plain(text);
+    if is_clean(&text) {
+        return text.into_owned();
+    }
     let mut out = String::with_capacity(text.len());
     let mut ends = "";
     for line in text.lines() {
@@ -50,6 +56,11 @@ fn push_words(text: &str, out: &mut String) {
 
 fn is_gap(c: char) -> bool {
     c.is_whitespace() || c.is_control()
+}
+
+/// One line that is as it should be.
+fn is_clean(text: &str) -> bool {
+    !text.starts_with(' ') && !text.ends_with(' ') && is_tidy(text)
 }
 
 /// Nothing between the words but single spaces.
