@@ -12,7 +12,8 @@ use crate::telemetry::Telemetry;
                         dvor serve --store postgres://dvor@db/dvor --roles api\n\n\
                         Every flag is also a key of the configuration and a variable DVOR_…; see `dvor config show`.")]
 pub struct Serve {
-    /// What this process does: all, or some of api, relay, offers-scheduler, photos, snippets
+    /// What this process does: all, or some of api, relay, offers-scheduler, photos,
+    /// feed-loader, feed-processor, snippets
     #[arg(long, value_name = "ROLE,…")]
     roles: Option<String>,
     /// Address of the HTTP port
