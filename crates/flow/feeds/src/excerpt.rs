@@ -67,13 +67,13 @@ fn read(input: impl Read + Send + 'static, line: u64, patience: Duration) -> Exc
         Err(fatal) => return Excerpt::Broken(fatal.message(model::Language::English)),
     };
     let mut window = Lines::around(line);
-    let mut chunk = Vec::new();
+    let mut chunk = String::new();
     let mut broken = None;
     while !window.is_done() {
         chunk.clear();
         match text.read(&mut chunk) {
             Ok(0) => break,
-            Ok(_) => window.take(&chunk),
+            Ok(_) => window.take(chunk.as_bytes()),
             // What was read before the break may be all that is needed.
             Err(fatal) => {
                 broken = Some(fatal.message(model::Language::English));

@@ -96,9 +96,13 @@ pub enum ValueJson {
 }
 
 /// A whole number has no point: `128`, not `128.0`.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 fn number<S: serde::Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    let whole = *number as i64;
-    if whole as f64 == *number { serializer.serialize_i64(whole) } else { serializer.serialize_f64(*number) }
+    if !number.is_finite() || number.fract().abs() > 0.0 || number.abs() >= 1e15 {
+        serializer.serialize_f64(*number)
+    } else {
+        serializer.serialize_i64(*number as i64)
+    }
 }
 
 /// Only the url is written; the rest tells how far its photo is.
