@@ -54,13 +54,19 @@ pub fn of_offer(offer: &FeedOffer) -> Fingerprint {
         hasher.update(&(text.len() as u64).to_le_bytes());
         hasher.update(text.as_bytes());
     };
-    texts.into_iter().for_each(|text| add(text));
+    for text in texts {
+        add(text);
+    }
     for list in [category_path, images, phones] {
         add(&list.len().to_string());
-        list.iter().for_each(|text| add(text));
+        for text in list {
+            add(text);
+        }
     }
     for FeedAttribute { name, value, unit } in attributes {
-        [name, value, unit].into_iter().for_each(|text| add(text));
+        for text in [name, value, unit] {
+            add(text);
+        }
     }
     cut(&hasher.finalize())
 }
