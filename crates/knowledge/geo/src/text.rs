@@ -166,10 +166,7 @@ pub(crate) fn is_region_mark(word: &str) -> bool {
 
 /// The parts of a folded address, between commas.
 pub(crate) fn parts(folded: &str) -> impl Iterator<Item = Vec<Word<'_>>> {
-    folded
-        .split(|c| matches!(c, ',' | ';' | '\n' | '(' | ')' | '|' | '/'))
-        .map(part)
-        .filter(|words| !words.is_empty())
+    folded.split([',', ';', '\n', '(', ')', '|', '/']).map(part).filter(|words| !words.is_empty())
 }
 
 fn part(text: &str) -> Vec<Word<'_>> {

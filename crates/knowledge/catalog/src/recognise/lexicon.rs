@@ -144,7 +144,7 @@ impl Lexicon {
     pub(super) fn read_folded(&self, folded: &str) -> Reading {
         let mut reading = Reading::with_room();
         // What a preposition describes ends at a comma or a bracket.
-        for part in folded.split(|c| matches!(c, ',' | ';' | '(' | ')' | '|')) {
+        for part in folded.split([',', ';', '(', ')', '|']) {
             let mut described = false;
             for word in words::split(part) {
                 match BETWEEN.get(word) {
