@@ -41,6 +41,10 @@ pub(crate) type Attributes<'a> = Vec<(&'a str, Cow<'a, str>)>;
 pub(crate) trait Visitor<'a> {
     fn start(&mut self, name: &'a str, attributes: &Attributes<'a>, at: usize, end: usize);
     fn text(&mut self, text: Cow<'a, str>);
+    /// White space alone, the most common text of all; it may also come as text.
+    fn blank(&mut self, text: &'a str) {
+        self.text(Cow::Borrowed(text));
+    }
     fn end(&mut self);
     /// Something was understood though it is wrong.
     fn guessed(&mut self, code: &'static str, value: &str);
@@ -151,7 +155,7 @@ pub(crate) fn parse_attributes<'a>(
 ) -> Result<(), String> {
     let mut rest = tag.get(from..).unwrap_or_default();
     loop {
-        let trimmed = rest.trim_start_matches(|c| matches!(c, ' ' | '\t' | '\r' | '\n'));
+        let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n']);
         if trimmed.is_empty() || trimmed.starts_with('>') || trimmed.starts_with("/>") || trimmed == "?>" {
             return Ok(());
         }

@@ -349,7 +349,6 @@ impl<'a> Visitor<'a> for Builder<'a> {
     fn text(&mut self, text: Cow<'a, str>) {
         match self.walker.current().map(|element| OWN.schema.content(element)) {
             Some(Content::Text(_)) => {}
-            // White space between elements is the most common text of all.
             content => match text.trim_ascii() {
                 "" if matches!(content, Some(Content::Empty)) => {}
                 "" => return,
@@ -366,6 +365,14 @@ impl<'a> Visitor<'a> for Builder<'a> {
                 joined.push_str(&text);
                 self.text = Cow::Owned(joined);
             }
+        }
+    }
+
+    fn blank(&mut self, text: &'a str) {
+        let content = self.walker.current().map(|element| OWN.schema.content(element));
+        // Between elements it means nothing.
+        if !matches!(content, Some(Content::All(_) | Content::Sequence(_))) {
+            self.text(Cow::Borrowed(text));
         }
     }
 

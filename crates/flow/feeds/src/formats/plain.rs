@@ -122,7 +122,7 @@ impl<'a> Plain<'a> {
         // Most texts are the white space between two elements.
         let blank = rest.bytes().position(|byte| !matches!(byte, b' ' | b'\n' | b'\t'))?;
         if rest.as_bytes()[blank] == b'<' {
-            visitor.text(rest[..blank].into());
+            visitor.blank(&rest[..blank]);
             self.at += blank;
             return Some(());
         }

@@ -66,14 +66,15 @@ fn is_clean(text: &str) -> bool {
 /// Nothing between the words but single spaces.
 fn is_tidy(text: &str) -> bool {
     // Beyond ASCII, gaps are in U+0080–U+00BF, U+1680, U+2000–U+206F and U+3000: these are the first bytes of such.
-    let suspicious =
-        |byte: u8| (byte < b' ') | (byte == 0x7F) | (byte == 0xC2) | (byte.wrapping_sub(0xE1) < 3);
+    let suspicious = |byte: u8| byte < b' ' || matches!(byte, 0x7F | 0xC2 | 0xE1..=0xE3);
+    let double = |one: u8, next: u8| one == b' ' && next == b' ';
     // Without a way out the loops are done many bytes at a time.
     let bytes = text.as_bytes();
     let any = bytes.iter().fold(false, |any, byte| any | suspicious(*byte));
     let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
-    let wide = pairs.fold(false, |any, (one, next)| any | ((*one == b' ') & (*next == b' ')));
-    !wide && !(any && text.chars().any(|c| c != ' ' && is_gap(c)))
+    let wide = pairs.fold(false, |any, (one, next)| any | double(*one, *next));
+    let gaps = any && text.chars().any(|c| c != ' ' && is_gap(c));
+    !wide && !gaps
 }
 
 /// Without tags and references.

@@ -54,9 +54,10 @@ fn measure(field: &str, text: &str, unit: &str, units: &[(&str, f64)], issues: &
         return 0;
     };
     // By far the most are plain.
-    let number: Option<f64> = match text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-        true => text.parse().ok(),
-        false => text.replace(',', ".").replace([' ', '\u{A0}'], "").parse().ok(),
+    let number: Option<f64> = if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        text.parse().ok()
+    } else {
+        text.replace(',', ".").replace([' ', '\u{A0}'], "").parse().ok()
     };
     match number.map(|number| number * factor) {
         Some(value) if (0.0..=MOST).contains(&value) => value.round() as i64,

@@ -59,9 +59,8 @@ pub(super) fn price(offer: &FeedOffer, settings: &Settings, issues: &mut Vec<Iss
 
 /// The code of a currency by another name of it.
 fn known(name: &str) -> Option<&'static str> {
-    let same = |other: &str| match name.is_ascii() {
-        true => other.eq_ignore_ascii_case(name),
-        false => other == name.to_lowercase(),
+    let same = |other: &str| {
+        if name.is_ascii() { other.eq_ignore_ascii_case(name) } else { other == name.to_lowercase() }
     };
     CURRENCIES.iter().find(|(other, _)| same(other)).map(|(_, code)| *code)
 }

@@ -141,10 +141,10 @@ pub(crate) fn collapsed(text: &str) -> Cow<'_, str> {
     let space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
     let trimmed = text.trim_matches(space);
     let bytes = trimmed.as_bytes();
-    let odd = |byte: u8| (byte == b'\t') | (byte == b'\n') | (byte == b'\r');
+    let odd = |one: u8, next: u8| matches!(one, b'\t' | b'\n' | b'\r') || (one == b' ' && next == b' ');
     let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
     // Without a way out the loop is done many bytes at a time. The last byte is no space: it was trimmed.
-    let plain = !pairs.fold(false, |any, (one, next)| any | odd(*one) | ((*one == b' ') & (*next == b' ')));
+    let plain = !pairs.fold(false, |any, (one, next)| any | odd(*one, *next));
     if plain {
         return Cow::Borrowed(trimmed);
     }
