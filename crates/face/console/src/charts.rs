@@ -30,6 +30,7 @@ pub(crate) fn bar(visitor: &Visitor, found: &StatisticsItem) -> Markup {
     let shown: Vec<_> = OUTCOMES.iter().zip(counts(found)).filter(|(_, count)| *count > 0).collect();
     let sum: i64 = shown.iter().map(|(_, count)| count).sum();
     let mut at = 0.0;
+    let nothing = visitor.say("nothing yet", "пока ничего");
     let parts: Vec<_> = shown
         .iter()
         .map(|((name, english, russian), count)| {
@@ -41,6 +42,7 @@ pub(crate) fn bar(visitor: &Visitor, found: &StatisticsItem) -> Markup {
         .collect();
     let told =
         parts.iter().map(|(_, word, count, ..)| format!("{word} {count}")).collect::<Vec<_>>().join(", ");
+    let told = if told.is_empty() { nothing.to_owned() } else { told };
     html! {
         figure.bar {
             svg viewBox="0 0 1000 24" preserveAspectRatio="none" role="img" aria-label=(told) {
@@ -86,7 +88,7 @@ pub(crate) fn history(visitor: &Visitor, loads: &[LoadItem], address: impl Fn(&s
     let width = STEP * loads.len().max(6) as f64 + LEFT;
     html! {
         figure.history {
-            svg viewBox=(format!("0 -10 {width:.0} 152")) role="group"
+            svg viewBox=(format!("0 -10 {width:.0} 152")) preserveAspectRatio="xMinYMid" role="group"
                 aria-label=(visitor.say("History of loads", "История загрузок")) {
                 text.axis x="34" y="6" text-anchor="end" { (number(top)) }
                 text.axis x="34" y="122" text-anchor="end" { "0" }

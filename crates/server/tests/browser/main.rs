@@ -1,5 +1,6 @@
 //! The console in a real browser.
-#![allow(clippy::unwrap_used)]
+#![allow(unreachable_pub, reason = "nothing of a test is reached from outside")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod chromium;
 mod looks;

@@ -30,7 +30,7 @@ pub(crate) async fn show(State(console): State<Console>, visit: Visit) -> Answer
                         div { dt { (visit.say("Version", "Версия")) } dd { (member.version) } }
                         div { dt { (visit.say("Since", "С")) } dd { (time(member.since)) } }
                     }
-                    div.scroll { table {
+                    div.scroll tabindex="0" { table {
                         thead { tr {
                             th { (visit.say("Role", "Роль")) }
                             th.number { (visit.say("Work tokens", "Рабочих токенов")) }

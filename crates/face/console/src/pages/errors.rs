@@ -81,7 +81,7 @@ pub(super) async fn section(
             div #groups data-live { (groups(visit, item, wanted, &base)) }
             @if total > 0 {
                 (search(visit, wanted, &base))
-                p.verbs {
+                div.verbs {
                     a.button href=(format!("{base}/errors.xlsx")) download { "XLSX" }
                     a.button href=(format!("{base}/errors.csv")) download { "CSV" }
                 }
@@ -113,7 +113,7 @@ fn groups(visit: &Visit, item: &LoadItem, wanted: &Wanted, base: &str) -> Markup
             li { a href=(format!("{base}#errors")) aria-current=[everything.then_some("true")] {
                 (visit.say("all", "все")) " " strong { (number(found.errors + found.warnings)) } } }
             li { a href=(level("error")) aria-current=[is(&wanted.level, "error")] {
-                (visit.say("errors", "ошибки")) " " strong.bad { (number(found.errors)) } } }
+                (visit.say("errors", "ошибки")) " " strong class=[(found.errors > 0).then_some("bad")] { (number(found.errors)) } } }
             li { a href=(level("warning")) aria-current=[is(&wanted.level, "warning")] {
                 (visit.say("warnings", "предупреждения")) " " strong { (number(found.warnings)) } } }
             @for name in TYPES.map(type_name) {
@@ -138,7 +138,7 @@ fn search(visit: &Visit, wanted: &Wanted, base: &str) -> Markup {
 
 fn table(visit: &Visit, items: &[ErrorItem], line: impl Fn(i64) -> String) -> Markup {
     html! {
-        div.scroll { table.errors {
+        div.scroll tabindex="0" { table.errors {
             thead { tr {
                 th.number { (visit.say("Line", "Строка")) }
                 th { (visit.say("Offer", "Предложение")) }

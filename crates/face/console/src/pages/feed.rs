@@ -73,7 +73,7 @@ pub(crate) async fn show(
 fn verbs(visit: &Visit, key: &FeedKey, item: &FeedItem) -> Markup {
     let to = |verb: &str| format!("{}/{verb}", feed_address(key));
     html! {
-        p.verbs {
+        div.verbs {
             @if item.url.is_some() && !item.paused {
                 (act(visit, &to("fetch"), "main", visit.say("Fetch now", "Скачать сейчас")))
             }
@@ -91,7 +91,7 @@ fn table(visit: &Visit, key: &FeedKey, loads: &[LoadItem]) -> Markup {
         return empty(visit.say("Nothing was loaded yet.", "Загрузок пока не было."));
     }
     html! {
-        div.scroll { table {
+        div.scroll tabindex="0" { table {
             thead { tr {
                 th { "№" }
                 th { (visit.say("State", "Состояние")) }

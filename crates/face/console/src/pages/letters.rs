@@ -39,7 +39,7 @@ pub(super) async fn section(
             div #letter-list data-live {
                 @if found.is_empty() {
                     (empty(visit.say("None: every record was applied.", "Нет: все записи приняты.")))
-                } @else { div.scroll { table {
+                } @else { div.scroll tabindex="0" { table {
                     thead { tr {
                         th { (visit.say("Record", "Запись")) }
                         th { (visit.say("Why", "Почему")) }

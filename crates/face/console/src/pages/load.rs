@@ -93,13 +93,13 @@ fn verbs(visit: &Visit, key: &FeedKey, item: &LoadItem, ended: bool) -> Markup {
                     (visit.say(" of ", " из ")) strong { (number(held.live_before)) }
                     (visit.say(" offers that were there before it. Is that right?", " предложений, которые были до неё. Всё верно?"))
                 }
-                p.verbs {
+                div.verbs {
                     (act(visit, &to("confirm"), "main", visit.say("Yes, take them away", "Да, удалить их")))
                     (act(visit, &to("reject"), "", visit.say("No, keep them", "Нет, оставить")))
                 }
             }
         }
-        p.verbs {
+        div.verbs {
             @if matches!(item.status.as_str(), "queued" | "in_progress") {
                 (act(visit, &to("cancel"), "", visit.say("Cancel", "Отменить")))
             }
@@ -132,7 +132,7 @@ fn samples(visit: &Visit, item: &LoadItem) -> Markup {
     html! {
         details {
             summary { (visit.say("Examples of what would change", "Примеры того, что изменится")) }
-            div.scroll { table {
+            div.scroll tabindex="0" { table {
                 tbody {
                     @for sample in &item.samples {
                         @for difference in &sample.differences {
@@ -174,7 +174,7 @@ pub(super) fn excerpt_of(visit: &Visit, wanted: i64, excerpt: &Excerpt) -> Marku
             h2 #line-title { (visit.say("Line ", "Строка ")) (number(wanted)) (visit.say(" of the file", " файла")) }
             @match excerpt {
                 Excerpt::Lines(lines) => {
-                    div.scroll { table.source { tbody {
+                    div.scroll tabindex="0" { table.source { tbody {
                         @for line in lines {
                             tr class=[(line.number == wanted as u64).then_some("wanted")] {
                                 th.number scope="row" { (line.number) }

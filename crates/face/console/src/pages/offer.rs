@@ -208,7 +208,7 @@ async fn events(offers: &Offers, visit: &Visit, id: OfferId) -> Result<Markup, R
     Ok(html! {
         section aria-labelledby="history" {
             h2 #history { (visit.say("History", "История")) }
-            div #events data-live { div.scroll { table {
+            div #events data-live { div.scroll tabindex="0" { table {
                 thead { tr {
                     th { (visit.say("When", "Когда")) }
                     th { (visit.say("Who", "Кто")) }

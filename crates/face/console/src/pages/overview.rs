@@ -45,7 +45,7 @@ pub(crate) async fn show(State(console): State<Console>, visit: Visit) -> Answer
         }
         section aria-labelledby="flow" {
             h2 #flow { (visit.say("The way of the data", "Путь данных")) }
-            div.scroll #pipeline data-live { (pipeline::picture(&visit, &streams)) }
+            div.scroll #pipeline data-live tabindex="0" { (pipeline::picture(&visit, &streams)) }
             div #streams data-live { (pipeline::table(&visit, &streams)) }
         }
         section aria-labelledby="recent" {
@@ -142,7 +142,7 @@ fn recent(visit: &Visit, feeds: &[Glance]) -> Markup {
         return empty(visit.say("Nothing was loaded yet.", "Загрузок пока не было."));
     }
     html! {
-        div.scroll { table {
+        div.scroll tabindex="0" { table {
             thead { tr {
                 th { (visit.say("Seller", "Продавец")) }
                 th { (visit.say("Feed", "Фид")) }

@@ -159,7 +159,7 @@ fn told(visit: &Visit, stream: Option<&Stream>) -> String {
 
 pub(super) fn table(visit: &Visit, streams: &BTreeMap<String, Stream>) -> Markup {
     html! {
-        div.scroll { table {
+        div.scroll tabindex="0" { table {
             thead { tr {
                 th { (visit.say("Topic", "Топик")) }
                 th.number { (visit.say("A second", "В секунду")) }

@@ -31,11 +31,11 @@ pub(crate) async fn show(State(console): State<Console>, visit: Visit, Path(sell
     let content = html! {
         section aria-labelledby="offers" {
             h2 #offers { (visit.say("Offers", "Предложения")) }
-            dl.figures #counts data-live {
+            ul.figures #counts data-live {
                 @for (preset, count) in &counts {
-                    a.figure href=(cabinet(preset.name())) {
-                        dt { (words::preset(&visit, preset.name())) } dd { (number(*count)) }
-                    }
+                    li { a.figure href=(cabinet(preset.name())) {
+                        span.name { (words::preset(&visit, preset.name())) } " " span.value { (number(*count)) }
+                    } }
                 }
             }
         }

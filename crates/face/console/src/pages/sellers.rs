@@ -46,7 +46,7 @@ pub(crate) async fn show(
         @if rows.is_empty() {
             (empty(visit.say("No seller has brought anything yet.", "Пока никто ничего не загрузил.")))
         } @else {
-            div.scroll { table {
+            div.scroll tabindex="0" { table {
                 thead { tr {
                     th { (visit.say("Seller", "Продавец")) }
                     th.number { (visit.say("Feeds", "Фиды")) }

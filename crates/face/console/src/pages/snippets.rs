@@ -117,11 +117,11 @@ fn tree(visit: &Visit, sections: &[&std::sync::Arc<Section>], chosen: Option<&st
 fn options(visit: &Visit, section: &Section) -> Markup {
     html! {
         p { code { (section.name) } }
-        div.scroll { table {
+        div.scroll tabindex="0" { table {
             thead { tr {
                 th { (visit.say("Option", "Параметр")) }
                 th { (visit.say("Value", "Значение")) }
-                th { (visit.say("Set by", "Задан в")) }
+                th { (visit.say("Set by (section:line)", "Задан в (раздел:строка)")) }
             } }
             tbody {
                 @for (name, setting) in section.settings.iter() {
@@ -129,9 +129,11 @@ fn options(visit: &Visit, section: &Section) -> Markup {
                         td { code { (name) } }
                         td { code { (setting.value) } }
                         td {
-                            @if setting.section.is_empty() { (visit.say("the root", "корень")) } @else { code { (setting.section) } }
+                            code {
+                                @if setting.section.is_empty() { (visit.say("root", "корень")) } @else { (setting.section) }
+                                ":" (setting.place.line)
+                            }
                             @if setting.section != section.name { " " span.faint { (visit.say("inherited", "унаследован")) } }
-                            ", " (visit.say("line", "строка")) " " (setting.place.line)
                         }
                     }
                 }
@@ -262,7 +264,7 @@ fn letter_table(visit: &Visit, letters: &[Letter]) -> Markup {
         return empty(visit.say("Nothing: every message was stored.", "Ничего: все сообщения сохранены."));
     }
     html! {
-        div.scroll { table {
+        div.scroll tabindex="0" { table {
             thead { tr {
                 th { (visit.say("Section and key", "Раздел и ключ")) }
                 th { (visit.say("Why", "Почему")) }

@@ -11,7 +11,7 @@ use crate::visit::Visit;
 use crate::words::{bytes, number, time};
 use crate::{Console, decode};
 
-const TAIL: usize = 20;
+const TAIL: usize = 10;
 /// More of a record is not shown.
 const SHOWN_CHARACTERS: usize = 4_000;
 
@@ -59,7 +59,7 @@ fn lag_table(visit: &Visit, lags: &[(String, Vec<Lag>)]) -> Markup {
     }
     let partitions = lags.iter().map(|(_, lags)| lags.len()).max().unwrap_or(0);
     html! {
-        div.scroll { table.lags {
+        div.scroll tabindex="0" { table.lags {
             thead { tr {
                 th { (visit.say("Group", "Группа")) }
                 th.number { (visit.say("Behind", "Отстаёт")) }
