@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_line_is_shown_with_its_neighbours() {
-        let text: String = (1..=9).map(|number| format!("line {number}\r\n")).collect();
+        let text = (1..=9).fold(String::new(), |text, number| text + &format!("line {number}\r\n"));
         let around = [
             (2, "line 2"),
             (3, "line 3"),

@@ -35,7 +35,8 @@ pub(crate) async fn embedded(settings: Settings) -> (Offers, tempfile::TempDir) 
 
 /// PostgreSQL, in a database of the test's own.
 pub(crate) async fn postgres(database: &Database, settings: Settings) -> Offers {
-    let store = Store::open(&[database.url.clone()], schema(), &Options::default()).await.unwrap();
+    let store =
+        Store::open(std::slice::from_ref(&database.url), schema(), &Options::default()).await.unwrap();
     offers_on(store, settings)
 }
 
