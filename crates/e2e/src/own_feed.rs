@@ -41,9 +41,9 @@ const WORDS: &[&str] = &[
     "цвет",
     "серый",
 ];
-/// An attribute that a category has, with its unit and range.
+/// A name, its unit, and the range of its values.
 type Measure = (&'static str, &'static str, u32, u32);
-/// What is sold: its name, category and vendor, and a measure.
+/// What is sold: its name, category and vendor, and an attribute that the category has.
 const GOODS: &[(&str, &str, &str, Measure)] = &[
     ("Смартфон", "Электроника / Телефоны / Смартфоны", "Samsung", ("Встроенная память", "ГБ", 32, 512)),
     ("Ноутбук", "Электроника / Компьютеры / Ноутбуки", "Lenovo", ("Оперативная память", "ГБ", 4, 64)),
