@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn the_line_is_shown_with_its_neighbours() {
-        let text: String = (1..=9).map(|number| format!("line {number}\r\n")).collect();
+        let line = |number| format!("line {number}\r\n");
+        let text: String = (1..=9).map(line).collect();
         let around = [
             (2, "line 2"),
             (3, "line 3"),
