@@ -118,7 +118,10 @@ impl Lines {
                 return;
             }
         }
-        self.add(&chunk[from..]);
+        // Behind the last line's end there is no line.
+        if from < chunk.len() {
+            self.add(&chunk[from..]);
+        }
     }
 
     fn add(&mut self, part: &[u8]) {
