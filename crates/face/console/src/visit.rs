@@ -69,7 +69,8 @@ impl std::ops::Deref for Visit {
 impl Visit {
     /// A page's answer to what went wrong.
     pub(crate) fn refused(&self, problem: impl Into<Problem>) -> Refusal {
-        Refusal { problem: problem.into(), visitor: self.visitor.clone(), access: Some(self.access.clone()) }
+        let (problem, visitor, access) = (problem.into(), self.visitor.clone(), Some(self.access.clone()));
+        Refusal(Box::new(Refused { problem, visitor, access }))
     }
 
     /// The same for errors of offers, whose words depend on the language.
@@ -114,7 +115,10 @@ impl<S: Sync> FromRequestParts<S> for Visit {
 
 /// A page that says what is wrong.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct Refusal(Box<Refused>);
+
+#[derive(Debug)]
+struct Refused {
     problem: Problem,
     visitor: Visitor,
     access: Option<Access>,
@@ -122,18 +126,18 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     pub(crate) fn of(problem: Problem, visitor: &Visitor) -> Self {
-        Self { problem, visitor: visitor.clone(), access: None }
+        Self(Box::new(Refused { problem, visitor: visitor.clone(), access: None }))
     }
 
     /// The same, from a layer that knows the request only.
     pub(crate) fn page(mut self, request: &Request) -> Response {
-        self.access = request.extensions().get().cloned();
+        self.0.access = request.extensions().get().cloned();
         self.into_response()
     }
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        frame::refusal(&self.problem, &self.visitor, self.access.as_ref())
+        frame::refusal(&self.0.problem, &self.0.visitor, self.0.access.as_ref())
     }
 }

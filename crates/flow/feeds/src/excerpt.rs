@@ -118,7 +118,10 @@ impl Lines {
                 return;
             }
         }
-        self.add(&chunk[from..]);
+        // Behind the last line's end there is no line.
+        if from < chunk.len() {
+            self.add(&chunk[from..]);
+        }
     }
 
     fn add(&mut self, part: &[u8]) {
@@ -161,7 +164,12 @@ mod tests {
 
     #[test]
     fn the_line_is_shown_with_its_neighbours() {
+<<<<<<< HEAD
         let text = (1..=9).fold(String::new(), |text, number| text + &format!("line {number}\r\n"));
+=======
+        let line = |number| format!("line {number}\r\n");
+        let text: String = (1..=9).map(line).collect();
+>>>>>>> console
         let around = [
             (2, "line 2"),
             (3, "line 3"),

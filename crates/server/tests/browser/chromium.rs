@@ -257,7 +257,7 @@ impl State {
                 self.complaints.push(told["args"].to_string());
             }
             "Log.entryAdded" if told["entry"]["level"] == "error" => {
-                self.complaints.push(told["entry"].to_string())
+                self.complaints.push(told["entry"].to_string());
             }
             _ => {}
         }

@@ -15,6 +15,11 @@ pub(crate) async fn show(State(console): State<Console>, visit: Visit) -> Answer
         Some(cluster) => cluster.members().await.map_err(|error| visit.refused(error))?,
         None => Vec::new(),
     };
+    // A role's tokens are as many as its living members hold together.
+    let all = |role: &str| {
+        let alive = members.iter().filter(|member| member.alive);
+        alive.filter_map(|member| member.tokens.get(role)).sum::<u32>().max(1)
+    };
     let content = html! {
         div #members data-live {
             @if members.is_empty() { (empty(visit.say("There is no process.", "Процессов нет."))) }
@@ -41,7 +46,7 @@ pub(crate) async fn show(State(console): State<Console>, visit: Visit) -> Answer
                                 tr {
                                     td { (role) }
                                     td.number { (number(i64::from(*count))) }
-                                    td { meter min="0" max=(store::SHARDS) value=(count)
+                                    td { meter min="0" max=(all(role)) value=(count)
                                         aria-label=(format!("{role}: {count}")) {} }
                                 }
                             }

@@ -108,10 +108,8 @@ async fn a_load_tells_what_became_of_it() {
 async fn long_lists_go_on_by_cursors() {
     let world = World::new().await;
     let key = feeds::FeedKey::new("shop", "default").unwrap();
-    let mut text = String::new();
-    for number in 0..130 {
-        text += &format!("{{\"id\":\"n-{number:03}\",\"title\":\"\",\"price\":\"1\"}}\n");
-    }
+    let line = |number| format!("{{\"id\":\"n-{number:03}\",\"title\":\"\",\"price\":\"1\"}}\n");
+    let text: String = (0..130).map(line).collect();
     world.load(&key, &text).await;
     let mut browser = Browser::at_home(&world.router);
     let mut address = "/console/sellers/shop/feeds/default/loads/1?level=error".to_owned();

@@ -89,12 +89,13 @@ impl World {
         let offers =
             Offers::new(store.clone(), clock.clone(), offers::Settings::default(), Catalog::shipped());
         let feeds = Feeds {
+            handed_over: Arc::new(tokio::sync::Semaphore::new(1)),
             store: store.clone(),
             topics: topics.clone(),
             files,
             clock: clock.clone(),
             settings: Arc::default(),
-            unify: Arc::new(feeds::LazyKnowledge::new(Catalog::shipped())),
+            unify: Arc::new(feeds::LazyKnowledge::new(Catalog::shipped(), None)),
             fetcher: fetch::Fetcher::new(fetch::Options::default()),
         };
         let options = snippets::Options::default();
