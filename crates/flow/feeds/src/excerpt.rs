@@ -164,12 +164,7 @@ mod tests {
 
     #[test]
     fn the_line_is_shown_with_its_neighbours() {
-<<<<<<< HEAD
         let text = (1..=9).fold(String::new(), |text, number| text + &format!("line {number}\r\n"));
-=======
-        let line = |number| format!("line {number}\r\n");
-        let text: String = (1..=9).map(line).collect();
->>>>>>> console
         let around = [
             (2, "line 2"),
             (3, "line 3"),
