@@ -34,8 +34,10 @@ async fn every_page_fits_and_complains_of_nothing() {
         .spawn()
         .unwrap();
     let mut demo = Demo(child);
-    let said = BufReader::new(demo.0.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let address = said.map(|line| line.trim().to_owned()).find(|line| line.starts_with("\"console\""));
+    // The pipe stays open: to a closed one the demo could not say the rest.
+    let mut said = BufReader::new(demo.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut lines = said.by_ref().map(|line| line.trim().to_owned());
+    let address = lines.find(|line| line.starts_with("\"console\""));
     let base = address.unwrap().split('"').nth(3).unwrap().trim_end_matches("/console").to_owned();
 
     let browser = Browser::open(folder.path()).await.unwrap();
@@ -67,6 +69,7 @@ async fn every_page_fits_and_complains_of_nothing() {
     let elsewhere = browser.requests().into_iter().filter(|to| !to.starts_with(&base) && to != "about:blank");
     wrong.extend(elsewhere.map(|to| format!("asked {to}")));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    drop(said);
 }
 
 /// Names, addresses, and what is true of a page that shows what the demo is there to show.
