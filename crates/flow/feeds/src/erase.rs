@@ -1,7 +1,7 @@
 //! A seller is erased: his feeds end, and their history, files and settings go.
 //!
-//! One transaction per message of `offers.erasures`: every feed ends as in a removal, but says nothing to the offers,
-//! which are erased by themselves. Loads, errors and files go by the clean-up, as always. Of a feed only its number of
+//! One transaction per message of `offers.erasures`: every feed ends as in a removal, but without a last load that
+//! takes the offers along: they are erased by themselves. A load under way is called off. Loads, errors and files go by the clean-up, as always. Of a feed only its number of
 //! loads stays, so that none is given twice; of the seller nothing else. A repeated message finds nothing to do.
 
 use async_trait::async_trait;

@@ -2,7 +2,7 @@
 //!
 //! His offers let their own urls go when they are deleted; here goes what no offer uses: photos that were uploaded and
 //! never named, errors, and, should an offer's release still be on its way, its urls too (releasing twice does nothing).
-//! A step takes [`URLS_AT_ONCE`]; when there is more, the same transaction sends the message again, so a crash anywhere
+//! A step takes [`URLS_AT_ONCE`] and [`USES_AT_ONCE`]; when there is more, the same transaction sends the message again, so a crash anywhere
 //! leaves either the whole step or none of it, with the message that goes on.
 
 use async_trait::async_trait;
@@ -16,8 +16,8 @@ use crate::receive::failure;
 use crate::tables::{PHOTO_ERRORS, PHOTO_URLS, PHOTO_USES};
 
 const URLS_AT_ONCE: usize = 200;
-/// Most offers that use one url; a seller has a million offers at most.
-const MAX_USES: usize = 1_000_000;
+/// A url may be used by all offers of a seller, so its uses are taken in steps too.
+const USES_AT_ONCE: usize = 1_000;
 
 /// The consumer of [`crate::ERASURES_TOPIC`], whose messages are names of sellers.
 pub struct Erasures;
@@ -49,16 +49,23 @@ async fn step(tx: &mut Tx, seller: &str) -> Result<()> {
         tx.delete(&PHOTO_ERRORS, key)?;
     }
     let urls = tx.scan(&PHOTO_URLS, Range::prefix((seller,), URLS_AT_ONCE)?).await?;
+    let mut room = USES_AT_ONCE;
     for ((_, hash), row) in &urls {
-        for (key, ()) in tx.scan(&PHOTO_USES, Range::prefix((seller, hash), MAX_USES)?).await? {
+        let uses = tx.scan(&PHOTO_USES, Range::prefix((seller, hash), room)?).await?;
+        for (key, ()) in &uses {
             tx.delete(&PHOTO_USES, key)?;
+        }
+        room -= uses.len();
+        if room == 0 {
+            // There may be more of this one: its row stays for the next step.
+            break;
         }
         tx.delete(&PHOTO_URLS, (seller, hash))?;
         if let Some(file) = row.file_hash() {
             Files::release(tx, &file, &Referrer::new(row.referrer.as_str())?).await?;
         }
     }
-    if errors.len().max(urls.len()) == URLS_AT_ONCE {
+    if errors.len().max(urls.len()) == URLS_AT_ONCE || room == 0 {
         let again = Message::new(seller.to_owned(), seller.as_bytes().to_vec());
         outbox::send(tx, crate::ERASURES_TOPIC, vec![again]).await?;
     }

@@ -172,3 +172,28 @@ async fn an_erasure_of_many_goes_on_by_itself() {
     let messages = topics.read(topic, 0, 0, 10).await.unwrap().len();
     assert_eq!(messages, 3, "450 in steps of 200");
 }
+
+#[tokio::test]
+async fn an_erasure_takes_the_uses_of_one_url_in_steps() {
+    let world = World::new().await;
+    let used = world.gallery.hang("a.jpg", jpeg(300, 200, 1));
+    world.receive(&request("r1", 7, &[&used])).await;
+    world.work().await;
+    let hash = photos::tables::url_hash(&used);
+    let fill = async |tx: &mut store::Tx| {
+        for offer in 100..2_300_i64 {
+            tx.put(&PHOTO_USES, (SELLER, &hash, offer), &())?;
+        }
+        Ok::<_, store::Error>(())
+    };
+    world.store.transact(World::shard(), fill).await.unwrap();
+    let left = async || {
+        let uses = world.store.scan_shards(&PHOTO_USES, &[World::shard()], Range::all(3_000)).await.unwrap();
+        let urls = world.store.scan_shards(&PHOTO_URLS, &[World::shard()], Range::all(10)).await.unwrap();
+        (uses.len(), urls.len())
+    };
+    for expected in [(1_201, 1), (201, 1), (0, 0)] {
+        world.apply(&photos::Erasures, SELLER.as_bytes().to_vec()).await;
+        assert_eq!(left().await, expected);
+    }
+}
