@@ -8,9 +8,8 @@ use wire::feeds::FeedRecord;
 use wire::offers::FeedRow;
 
 use crate::presets::is_from_feed;
+use crate::validate::MAX_CONTENT_BYTES;
 
-/// Most bytes that a seller may write of an offer.
-pub(super) const MAX_CONTENT_BYTES: usize = 102_400;
 /// So much is shown of an id that cannot be kept.
 const MAX_SHOWN_CHARACTERS: usize = 64;
 /// The record travelled without its content, and the content is needed.

@@ -191,6 +191,28 @@ async fn what_cannot_be_an_offer_is_refused_with_its_field() {
 }
 
 #[tokio::test]
+async fn one_byte_over_the_limit_is_too_large() {
+    let client = service();
+    let sized = |tail: usize| {
+        let mut body = phone("s1");
+        body["description"] = Value::from("я".repeat(45_000) + &"x".repeat(tail));
+        body["photos"] =
+            (0..30).map(|n| json!({"url": format!("https://a.example/{n:02}{}", "x".repeat(300))})).collect();
+        body
+    };
+    // The refusal tells the size, from which the exact limit is found.
+    let answer = client.post("/v1/offers", sized(4_000)).await;
+    refused(&answer, 413, "too_large");
+    let bytes = answer.body["detail"].as_str().unwrap().split_whitespace().find_map(|word| word.parse().ok());
+    let exact = 4_000 - (bytes.unwrap_or(0_usize) - 102_400);
+    let over = client.post("/v1/offers", sized(exact + 1)).await;
+    refused(&over, 413, "too_large");
+    assert!(over.body["detail"].as_str().unwrap().contains("102401 bytes"), "{}", over.body);
+    let fits = client.post("/v1/offers", sized(exact)).await;
+    assert_eq!(fits.status, 201, "{}", fits.body);
+}
+
+#[tokio::test]
 async fn verbs_move_and_illegal_ones_name_both_states() {
     let client = service();
     let id = client.publish("s1").await;
