@@ -5,11 +5,13 @@
 //! [`Tasks`] group and end when its [`Shutdown`] is called, so a process stops without losing what it began.
 
 mod backoff;
+mod beside;
 mod clock;
 mod ids;
 mod tasks;
 
 pub use backoff::Backoff;
+pub use beside::beside;
 pub use clock::{Clock, Timestamp};
 pub use ids::{random_bytes, random_id};
 pub use tasks::{Shutdown, Tasks};

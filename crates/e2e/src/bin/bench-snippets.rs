@@ -31,6 +31,17 @@ struct Arguments {
     /// Messages of the topic.
     #[arg(long, default_value_t = 400_000)]
     messages: u64,
+    /// Only one of put, get, lookup, topic; prints and saves no table of it, for profiling.
+    #[arg(long)]
+    only: Option<Part>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
+enum Part {
+    Put,
+    Get,
+    Lookup,
+    Topic,
 }
 
 #[derive(Subcommand)]
@@ -48,6 +59,9 @@ async fn main() -> anyhow::Result<()> {
     let time = Duration::from_secs(arguments.seconds);
     let folder = tempfile::tempdir()?;
     let server = Server::start(folder.path())?;
+    if let Some(part) = arguments.only {
+        return alone(&server, part, time, arguments.messages).await;
+    }
     let mut figures = over_http(&server, folder.path(), time).await?;
     let messages = arguments.messages;
     let reference = bare(folder.path(), messages).await?;
@@ -55,6 +69,38 @@ async fn main() -> anyhow::Result<()> {
     drop(server);
     bench::print("snippets, 64 connections, load and servers on the same cores", &figures);
     bench::save("snippets", &figures)
+}
+
+/// One part without its reference.
+async fn alone(server: &Server, part: Part, time: Duration, messages: u64) -> anyhow::Result<()> {
+    let pool = Arc::new(Pool::new(server.snippets));
+    if part != Part::Topic {
+        preload(&pool, &["org", "card"]).await?;
+    }
+    println!("process {}", server.child.id());
+    let calls = pool.clone();
+    let measured = match part {
+        Part::Put => rate(CONNECTIONS, time, move |n| put(calls.clone(), n)).await?,
+        Part::Get => {
+            rate(CONNECTIONS, time, move |n| call(calls.clone(), "GET", card(n), Vec::new())).await?
+        }
+        Part::Lookup => lookups(&pool, time).await?,
+        Part::Topic => {
+            let figure = from_topic(server, messages).await?;
+            bench::print("snippets, topic alone", &[figure]);
+            return Ok(());
+        }
+    };
+    println!("{part:?}: {:.0} calls/s", measured.per_second);
+    Ok(())
+}
+
+fn card(n: u64) -> String {
+    format!("/card/{}", (n * 7_919) % KEYS)
+}
+
+async fn put(pool: Arc<Pool>, n: u64) -> anyhow::Result<()> {
+    call(pool, "PUT", format!("/card/{}", n % KEYS), document(n)).await
 }
 
 async fn over_http(server: &Server, folder: &Path, time: Duration) -> anyhow::Result<Vec<Figure>> {
@@ -65,21 +111,11 @@ async fn over_http(server: &Server, folder: &Path, time: Duration) -> anyhow::Re
     let redis_pool = Arc::new(Pool::new(front.host));
     preload(&pool, &["org", "card"]).await?;
     preload(&redis_pool, &["card"]).await?;
-    let put = async || {
+    let puts = async |pool: &Arc<Pool>| {
         let pool = pool.clone();
-        rate(CONNECTIONS, time, move |n| {
-            call(pool.clone(), "PUT", format!("/card/{}", n % KEYS), document(n))
-        })
-        .await
+        rate(CONNECTIONS, time, move |n| put(pool.clone(), n)).await
     };
-    let redis_put = async || {
-        let pool = redis_pool.clone();
-        rate(CONNECTIONS, time, move |n| {
-            call(pool.clone(), "PUT", format!("/card/{}", n % KEYS), document(n))
-        })
-        .await
-    };
-    let (ours, theirs) = by_turns(put, redis_put).await?;
+    let (ours, theirs) = by_turns(async || puts(&pool).await, async || puts(&redis_pool).await).await?;
     let mut figures = vec![
         Figure::new("PUT, validated, durable; Redis front", "rps", ours.per_second, "≥ 1")
             .beside(theirs.per_second)
@@ -89,7 +125,7 @@ async fn over_http(server: &Server, folder: &Path, time: Duration) -> anyhow::Re
         let pool = pool.clone();
         rate(CONNECTIONS, time, move |n| call(pool.clone(), "GET", path(n, bytes), Vec::new())).await
     };
-    let card = |n: u64, _: usize| format!("/card/{}", (n * 7_919) % KEYS);
+    let card = |n: u64, _: usize| card(n);
     // The same port, frame and door, and an answer of the same size.
     let constant = |_: u64, bytes: usize| format!("/-/constant?bytes={bytes}");
     let bytes = pool.good("GET", "/card/1", b"").await?.len();

@@ -104,7 +104,11 @@ async fn shards_with_rows(topics: &Topics) -> Result<BTreeSet<Shard>> {
 impl<'a> Queue<'a> {
     /// Finds work that no wake-up told of; gives the time until the next look.
     async fn look_everywhere(&mut self, topics: &Topics) -> Duration {
-        match shards_with_rows(topics).await {
+        let (found, ended) = kit::beside(&mut self.running, shards_with_rows(topics)).await;
+        for ended in ended {
+            self.ended(ended);
+        }
+        match found {
             Ok(shards) => {
                 self.add(shards);
                 SAFETY_POLL

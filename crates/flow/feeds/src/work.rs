@@ -57,7 +57,12 @@ pub(crate) async fn work<'a, K: Ord + Clone + Send + 'a>(
     let mut running: FuturesUnordered<BoxFuture<'a, (Shard, K, Result<Done>)>> = FuturesUnordered::new();
     let mut safety = tokio::time::Instant::now() + SAFETY_POLL;
     while !shutdown.is_called() {
-        state.look(cluster, role, clock, &look).await;
+        while !state.dirty.is_empty() {
+            let ((), ended) = kit::beside(&mut running, state.look(cluster, role, clock, &look)).await;
+            for (shard, key, done) in ended {
+                state.ended(role, shard, &key, done, clock.now());
+            }
+        }
         while running.len() < at_once
             && let Some((shard, key)) = state.take()
         {

@@ -93,20 +93,25 @@ impl Worker {
     async fn look(&mut self, photos: &Photos, shards: &BTreeSet<Shard>) -> bool {
         self.more.extend(shards);
         let room = photos.settings.downloads.max(1);
-        if self.running.len() >= room || self.more.is_empty() {
-            return true;
-        }
-        let held: BTreeSet<Shard> = held(photos).into_iter().collect();
-        let shards: Vec<Shard> = std::mem::take(&mut self.more).intersection(&held).copied().collect();
-        let limit = Range::all(PAGE + self.busy.len());
-        let rows = match photos.store.scan_shards(&REQUESTS, &shards, limit).await {
-            Ok(rows) => rows,
-            Err(error) => {
+        while self.running.len() < room && !self.more.is_empty() {
+            let held: BTreeSet<Shard> = held(photos).into_iter().collect();
+            let shards: Vec<Shard> = std::mem::take(&mut self.more).intersection(&held).copied().collect();
+            let scan = photos.store.scan_shards(&REQUESTS, &shards, Range::all(PAGE + self.busy.len()));
+            let (rows, ended) = kit::beside(&mut self.running, scan).await;
+            let failure = rows.map(|rows| self.begin(photos, rows, room)).err();
+            // Only now: what ended while the rows were read may be among them.
+            ended.into_iter().for_each(|ended| self.ended(ended));
+            if let Some(error) = failure {
                 tracing::warn!("photo requests could not be looked for: {error}");
                 self.more.extend(shards);
                 return false;
             }
-        };
+        }
+        true
+    }
+
+    /// Begins requests while there is room; the shards of the others are left over.
+    fn begin(&mut self, photos: &Photos, rows: Vec<(Shard, RequestKey, RequestRow)>, room: usize) {
         metrics::waiting(rows.len());
         let now = Instant::now();
         for (shard, key, row) in rows {
@@ -126,7 +131,6 @@ impl Worker {
                 (shard, key, result)
             }));
         }
-        true
     }
 
     fn ended(&mut self, (shard, key, result): Ended) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use kit::{Shutdown, Timestamp};
 use store::{Range, Read as _, Shard};
+use tokio::time::Instant;
 
 use crate::error::Result;
 use crate::metrics;
@@ -14,8 +15,9 @@ use crate::tables::{DOCUMENTS, EXPIRIES};
 /// How often expired documents are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 /// Documents removed in one transaction.
-const BATCH: usize = 200;
-/// Between two transactions of a sweep, so that readers and writers hardly notice.
+const BATCH: usize = 100;
+/// The shortest pause after a transaction of a sweep. It is as long as the transaction took, so that a sweep takes at most
+/// half of one processor from readers and writers, however slow that is.
 const BREATH: Duration = Duration::from_millis(2);
 /// Rows behind a shard's cursor can come only from a clock that was wrong; they are found after this many rounds.
 const ROUNDS_FROM_START: u64 = 120;
@@ -57,13 +59,14 @@ pub(crate) async fn round(snippets: &Snippets, cursors: &mut Cursors, shutdown: 
     let mut swept = 0;
     for shard in due {
         loop {
+            let began = Instant::now();
             let removed = sweep(snippets, shard, &mut cursors.0[shard.index()], now).await?;
             swept += removed;
+            if !shutdown.sleep(began.elapsed().max(BREATH)).await {
+                return Ok(swept);
+            }
             if removed < BATCH {
                 break;
-            }
-            if !shutdown.sleep(BREATH).await {
-                return Ok(swept);
             }
         }
     }

@@ -16,8 +16,9 @@ use crate::{Error, Result, Shard, Wakes};
 const MOST_IN_FLIGHT_BYTES: usize = 128 << 20;
 /// Most bytes of one group.
 const MOST_GROUP_BYTES: usize = 16 << 20;
-/// Memtables are rotated at these sizes (small, large, queue).
-const ROTATE_BYTES: [u64; SPACES] = [16 << 20, 16 << 20, 4 << 20];
+/// Memtables are rotated at these sizes (small, large, queue). What four of them hold is merged with a level of up to
+/// 256 MiB each time, so small ones are rewritten many times over.
+const ROTATE_BYTES: [u64; SPACES] = [64 << 20, 64 << 20, 64 << 20];
 /// And at this age, so that reopening stays short.
 const ROTATE_AFTER: Duration = Duration::from_secs(60);
 /// How often each keyspace gets its tiny insert.

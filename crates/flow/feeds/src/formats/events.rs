@@ -155,6 +155,14 @@ pub(crate) fn parse_attributes<'a>(
 ) -> Result<(), String> {
     let mut rest = tag.get(from..).unwrap_or_default();
     loop {
+        if let Some((name, value, after)) = plain_attribute(rest)
+            && attributes.len() < limits.attributes
+            && !attributes.iter().any(|(other, _)| *other == name)
+        {
+            attributes.push((name, Cow::Borrowed(value)));
+            rest = after;
+            continue;
+        }
         let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n']);
         if trimmed.is_empty() || trimmed.starts_with('>') || trimmed.starts_with("/>") || trimmed == "?>" {
             return Ok(());
@@ -187,6 +195,16 @@ pub(crate) fn parse_attributes<'a>(
         }
         rest = after;
     }
+}
+
+/// ` name="value"` in which nothing is unusual, as nearly all are: the name, the value, and what follows.
+fn plain_attribute(text: &str) -> Option<(&str, &str, &str)> {
+    let text = text.strip_prefix(' ')?;
+    let (name, after) = text.split_at(plain_name_length(text)?);
+    let after = after.strip_prefix("=\"")?;
+    let end = after.bytes().position(|byte| byte < b' ' || matches!(byte, b'"' | b'&' | b'<'))?;
+    let (value, after) = after.split_at(end);
+    Some((name, value, after.strip_prefix('"')?))
 }
 
 fn attribute_value(raw: &str, rigour: Rigour) -> Result<Cow<'_, str>, String> {

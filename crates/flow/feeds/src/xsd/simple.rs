@@ -138,12 +138,16 @@ fn is_time_end(text: &str) -> bool {
 
 /// White space at the ends goes, and what is between becomes single spaces.
 pub(crate) fn collapsed(text: &str) -> Cow<'_, str> {
+    // Most texts are one word. Without a way out a loop is done many bytes at a time.
+    if !text.bytes().fold(false, |any, byte| any | (byte <= b' ')) {
+        return Cow::Borrowed(text);
+    }
     let space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
     let trimmed = text.trim_matches(space);
     let bytes = trimmed.as_bytes();
     let odd = |one: u8, next: u8| matches!(one, b'\t' | b'\n' | b'\r') || (one == b' ' && next == b' ');
     let pairs = bytes.iter().zip(bytes.get(1..).unwrap_or_default());
-    // Without a way out the loop is done many bytes at a time. The last byte is no space: it was trimmed.
+    // The last byte is no space: it was trimmed.
     let plain = !pairs.fold(false, |any, (one, next)| any | odd(*one, *next));
     if plain {
         return Cow::Borrowed(trimmed);

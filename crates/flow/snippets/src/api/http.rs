@@ -137,7 +137,9 @@ async fn look_up(State(snippets): State<Snippets>, access: Access, body: Bytes) 
     })?;
     let config = snippets.config();
     let Found { wanted, keys } = lookup(snippets.store(), &config, question, snippets.clock().now()).await?;
-    let mut body = b"{\"items\":[".to_vec();
+    let sizes = keys.iter().flat_map(|(_, rows)| rows).flatten().map(|row| row.content.len() * 4 / 3 + 128);
+    let mut body = Vec::with_capacity(sizes.sum::<usize>() + 16);
+    body.extend_from_slice(b"{\"items\":[");
     for (key, rows) in &keys {
         let key = serde_json::Value::from(key.as_str()).to_string();
         for (wanted, row) in wanted.iter().zip(rows) {

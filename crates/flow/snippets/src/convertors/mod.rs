@@ -12,7 +12,7 @@ use crate::error::Invalid;
 
 pub(crate) use jq::{Jq, Reader};
 pub(crate) use offer_card::OfferCards;
-pub(crate) use protobuf::{Protobuf, decode, described};
+pub(crate) use protobuf::{Protobuf, described};
 
 /// What a convertor makes of content in one language.
 #[derive(Clone, Debug, PartialEq, Eq)]
