@@ -107,6 +107,13 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// A search that has found nothing yet goes on, part by part of a long list.
+function searchOn() {
+  const next = document.querySelector("a[data-search-on]");
+  if (next) location.replace(next.href);
+}
+
 localTimes(document);
 startUploads(document);
+searchOn();
 if (document.body.dataset.refresh) startRefreshing(Number(document.body.dataset.refresh));

@@ -14,6 +14,10 @@ use crate::tables::{OFFER_ERRORS, OFFER_ERRORS_BY_LEVEL, OFFER_ERRORS_BY_TYPE};
 use crate::tasks::FeedKey;
 use crate::{Error, Feeds, Result};
 
+mod search;
+
+pub use search::Searched;
+
 /// An external id in a key is cut there; a longer one was refused anyway.
 const KEY_BYTES: usize = 256;
 
@@ -100,8 +104,10 @@ fn key_text(text: &str) -> String {
 pub struct Filter {
     pub level: Option<Level>,
     pub kind: Option<IssueType>,
-    /// What the external id begins with.
-    pub id_begins: Option<String>,
+    /// What the external id begins with; empty: anything.
+    pub id_begins: String,
+    /// Words that the title has, in any order and case; empty: anything.
+    pub title_has: String,
 }
 
 /// Every type that an error can have.
@@ -127,7 +133,7 @@ impl Filter {
             let found = TYPES.into_iter().find(|kind| type_name(*kind) == text);
             found.ok_or_else(|| Error::invalid("type", "not_an_option", format!("there is no type {text:?}")))
         });
-        Ok(Self { level: level.transpose()?, kind: kind.transpose()?, id_begins: None })
+        Ok(Self { level: level.transpose()?, kind: kind.transpose()?, ..Self::default() })
     }
 }
 
@@ -165,8 +171,8 @@ pub async fn page(
     after: Option<&Cursor>,
     limit: usize,
 ) -> Result<Searched> {
-    if let Some(beginning) = &filter.id_begins {
-        return search(feeds, key, task_id, &key_text(beginning), filter, after, limit).await;
+    if filter.is_search() {
+        return search::search(feeds, key, task_id, filter, after, limit).await;
     }
     let mut found = list(feeds, key, task_id, filter, after, limit + 1).await?;
     let more = found.len() > limit;
@@ -219,62 +225,6 @@ pub async fn list(
     let join =
         |(at, row): (Cursor, Option<OfferError>)| Some(Found { external_id: at.1.clone(), at, error: row? });
     Ok(places.into_iter().zip(rows).filter_map(join).collect())
-}
-
-/// Some of what was looked for, and where to go on; `None`: that was all.
-pub struct Searched {
-    pub found: Vec<Found>,
-    pub next: Option<Cursor>,
-}
-
-/// Rows that one search walks over; a page may therefore be short, or empty, and go on.
-const WALK: usize = 5_000;
-
-/// The errors of offers whose external id begins so.
-async fn search(
-    feeds: &Feeds,
-    key: &FeedKey,
-    task_id: i64,
-    beginning: &str,
-    filter: &Filter,
-    after: Option<&Cursor>,
-    limit: usize,
-) -> Result<Searched> {
-    let snapshot = feeds.store.snapshot(key.shard()).await?;
-    let (seller, namespace) = key.row();
-    let range = Range::prefix(key.task(task_id), WALK)?;
-    let range = match after {
-        Some((_, external_id, error_id)) => {
-            range.after((seller, namespace, task_id, external_id.as_str(), *error_id))?
-        }
-        None => range.from((seller, namespace, task_id, beginning))?,
-    };
-    let rows = snapshot.scan(&OFFER_ERRORS, range).await?;
-    let walked_all = rows.len() < WALK;
-    let mut found: Vec<Found> = Vec::new();
-    let mut last = None;
-    for row in rows {
-        let row = joined(row);
-        if !row.external_id.starts_with(beginning) {
-            return Ok(Searched { found, next: None });
-        }
-        if found.len() == limit {
-            return Ok(Searched { found, next: last });
-        }
-        last = Some(row.at.clone());
-        if filter.takes(&row) {
-            found.push(row);
-        }
-    }
-    Ok(Searched { found, next: last.filter(|_| !walked_all) })
-}
-
-impl Filter {
-    fn takes(&self, found: &Found) -> bool {
-        let Some(issue) = &found.error.issue else { return false };
-        self.level.is_none_or(|level| issue.level() == level)
-            && self.kind.is_none_or(|kind| issue.r#type() == kind)
-    }
 }
 
 async fn all(

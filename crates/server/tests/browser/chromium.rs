@@ -185,6 +185,28 @@ impl Browser {
         self.call("DOM.setFileInputFiles", json!({ "files": [file], "objectId": object })).await.map(drop)
     }
 
+    /// Drags a file from the desktop onto the element that the selector finds, and lets it go there.
+    pub(crate) async fn drop_file(&self, selector: &str, file: &Path) -> Result<()> {
+        let middle = format!(
+            "(e => {{ e.scrollIntoView({{ block: 'center' }}); const r = e.getBoundingClientRect(); \
+             return [r.x + r.width / 2, r.y + r.height / 2]; }})(document.querySelector({}))",
+            json!(selector)
+        );
+        let middle = self.eval(&middle).await?;
+        for kind in ["dragEnter", "dragOver", "drop"] {
+            let data = json!({ "items": [], "files": [file], "dragOperationsMask": 1 });
+            let event = json!({ "type": kind, "x": middle[0], "y": middle[1], "data": data });
+            self.call("Input.dispatchDragEvent", event).await?;
+        }
+        Ok(())
+    }
+
+    /// Which language the browser's user reads.
+    pub(crate) async fn reads(&self, language: &str) -> Result<()> {
+        let headers = json!({ "headers": { "Accept-Language": language } });
+        self.call("Network.setExtraHTTPHeaders", headers).await.map(drop)
+    }
+
     /// How wide the page is, and whether it is dark.
     pub(crate) async fn look(&self, width: u32, height: u32, scheme: &str) -> Result<()> {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });

@@ -1,12 +1,13 @@
-//! Every page over a living demo, light, dark and on a phone: it fits, complains of nothing and asks nobody else. With
-//! `DVOR_TEST_PICTURES=DIR` the pictures are kept, and with `DVOR_TEST_AXE=axe.min.js` axe-core looks at each page too.
+//! Every page over a living demo, light, dark and on a phone, in English and in Russian: it fits, complains of nothing
+//! and asks nobody else. With `DVOR_TEST_PICTURES=DIR` the pictures are kept, and with `DVOR_TEST_AXE=axe.min.js` axe-core
+//! looks at each page too.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
 use crate::chromium::Browser;
-use crate::program::dvor;
+use crate::program::{dvor, run};
 
 /// Ends with the test, also with one that failed.
 struct Demo(Child);
@@ -20,12 +21,23 @@ impl Drop for Demo {
 
 const LOOKS: [(&str, u32, &str); 3] =
     [("light", 1_280, "light"), ("dark", 1_280, "dark"), ("phone", 390, "light")];
+const LANGUAGES: [&str; 2] = ["en", "ru"];
+
+/// A page: its name, its address, and what is true of it when it shows what the demo is there to show.
+type Page = (&'static str, String, &'static str);
+
+/// Looks at pages and notes what is wrong with them.
+struct Looker {
+    browser: Browser,
+    base: String,
+    pictures: Option<PathBuf>,
+    axe: Option<String>,
+    wrong: Vec<String>,
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_fits_and_complains_of_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let pictures = std::env::var_os("DVOR_TEST_PICTURES").map(PathBuf::from);
-    let axe = std::env::var_os("DVOR_TEST_AXE").map(|path| std::fs::read_to_string(path).unwrap());
     let data = folder.path().join("data");
     let child = dvor()
         .args(["demo", "--json", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--data"])
@@ -40,40 +52,64 @@ async fn every_page_fits_and_complains_of_nothing() {
     let address = lines.find(|line| line.starts_with("\"console\""));
     let base = address.unwrap().split('"').nth(3).unwrap().trim_end_matches("/console").to_owned();
 
-    let browser = Browser::open(folder.path()).await.unwrap();
-    let mut wrong = Vec::new();
-    for (name, path, ready) in pages(&browser, &base).await {
-        for (look, width, scheme) in LOOKS {
-            browser.look(width, 900, scheme).await.unwrap();
-            browser.go(&format!("{base}{path}")).await.unwrap();
-            browser.until(ready).await.unwrap();
-            let over = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
-            let over = browser.eval(over).await.unwrap();
-            if over != 0 {
-                wrong.push(format!("{name} {look} is wider than the screen by {over}"));
-            }
-            if let Some(folder) = &pictures {
-                std::fs::create_dir_all(folder).unwrap();
-                browser.picture(&folder.join(format!("{name}-{look}.png"))).await.unwrap();
-            }
-            if let Some(script) = &axe {
-                wrong.extend(
-                    judged(&browser, script).await.into_iter().map(|fault| format!("{name} {look}: {fault}")),
-                );
-            }
-        }
+    let mut looker = Looker {
+        browser: Browser::open(folder.path()).await.unwrap(),
+        base,
+        pictures: std::env::var_os("DVOR_TEST_PICTURES").map(PathBuf::from),
+        axe: std::env::var_os("DVOR_TEST_AXE").map(|path| std::fs::read_to_string(path).unwrap()),
+        wrong: Vec::new(),
+    };
+    for page in pages(&looker.browser, &looker.base).await {
+        looker.look_at(&page).await;
     }
+    // From the first token on somebody has to log in.
+    let made = run(dvor().args(["token", "create", "--scope", "admin", "--data"]).arg(&data));
+    assert_eq!(made.code, 0, "{made:?}");
+    looker
+        .look_at(&("login", "/console/login".to_owned(), "document.querySelector('#token') !== null"))
+        .await;
+    drop(said);
+
+    let Looker { browser, base, mut wrong, .. } = looker;
     // A page that is not there is answered 404, of which the browser makes a note.
     wrong
         .extend(browser.complaints().into_iter().filter(|complaint| !complaint.contains("/console/nowhere")));
     let elsewhere = browser.requests().into_iter().filter(|to| !to.starts_with(&base) && to != "about:blank");
     wrong.extend(elsewhere.map(|to| format!("asked {to}")));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    drop(said);
 }
 
-/// Names, addresses, and what is true of a page that shows what the demo is there to show.
-async fn pages(browser: &Browser, base: &str) -> Vec<(&'static str, String, &'static str)> {
+impl Looker {
+    /// In every look and language.
+    async fn look_at(&mut self, (name, path, ready): &Page) {
+        let browser = &self.browser;
+        for language in LANGUAGES {
+            browser.reads(language).await.unwrap();
+            for (look, width, scheme) in LOOKS {
+                let seen = format!("{name}-{look}-{language}");
+                browser.look(width, 900, scheme).await.unwrap();
+                browser.go(&format!("{}{path}", self.base)).await.unwrap();
+                browser.until(ready).await.unwrap();
+                assert_eq!(browser.eval("document.documentElement.lang").await.unwrap(), language, "{seen}");
+                let over = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+                let over = browser.eval(over).await.unwrap();
+                if over != 0 {
+                    self.wrong.push(format!("{seen} is wider than the screen by {over}"));
+                }
+                if let Some(folder) = &self.pictures {
+                    std::fs::create_dir_all(folder).unwrap();
+                    browser.picture(&folder.join(format!("{seen}.png"))).await.unwrap();
+                }
+                if let Some(script) = &self.axe {
+                    let faults = judged(browser, script).await;
+                    self.wrong.extend(faults.into_iter().map(|fault| format!("{seen}: {fault}")));
+                }
+            }
+        }
+    }
+}
+
+async fn pages(browser: &Browser, base: &str) -> Vec<Page> {
     let tools = "/console/sellers/north-tools";
     browser.go(&format!("{base}{tools}/offers?preset=from_feed")).await.unwrap();
     browser.until("document.querySelectorAll('.offer img').length > 3").await.unwrap();

@@ -1,5 +1,5 @@
 //! A person logs in, uploads a feed, reads what became of it, decides, and follows an offer from the feed's line to its
-//! snippet; by keyboard alone.
+//! snippet; by keyboard alone, but for a file that is dropped onto the page.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -39,10 +39,12 @@ async fn a_person_gets_through_by_keyboard() {
     browser.look(1280, 900, "light").await.unwrap();
 
     log_in(&browser, &base, &token).await;
-    upload(&browser, &base, &folder.path().join("goods.jsonl"), GOODS, "succeeded").await;
+    upload(&browser, &base, By::Keyboard, &folder.path().join("goods.jsonl"), GOODS).await;
+    browser.until("document.querySelector('#state .chip.succeeded') !== null").await.unwrap();
     read_errors(&browser).await;
     download(&browser, &downloads).await;
-    upload(&browser, &base, &folder.path().join("few.jsonl"), 5, "needs_confirmation").await;
+    upload(&browser, &base, By::Mouse, &folder.path().join("few.jsonl"), 5).await;
+    browser.until("document.querySelector('#state .chip.needs_confirmation') !== null").await.unwrap();
     confirm(&browser).await;
     follow_an_offer(&browser, &base).await;
     put_a_snippet(&browser, &base).await;
@@ -71,14 +73,23 @@ async fn log_in(browser: &Browser, base: &str, token: &str) {
     assert_eq!(browser.eval("document.cookie").await.unwrap(), "", "no script sees the session");
 }
 
-/// Chooses a file, and watches the load to where it goes by itself.
-async fn upload(browser: &Browser, base: &str, file: &Path, count: usize, end: &str) {
+enum By {
+    Keyboard,
+    Mouse,
+}
+
+/// Chooses a file or drops it onto the page, which then goes to the load by itself.
+async fn upload(browser: &Browser, base: &str, by: By, file: &Path, count: usize) {
     std::fs::write(file, goods(count)).unwrap();
     browser.go(&format!("{base}/console/sellers/shop")).await.unwrap();
-    browser.tab_to("e.matches('[data-upload] input[type=file]')").await.unwrap();
-    browser.choose_file("[data-upload] input[type=file]", file).await.unwrap();
+    match by {
+        By::Keyboard => {
+            browser.tab_to("e.matches('[data-upload] input[type=file]')").await.unwrap();
+            browser.choose_file("[data-upload] input[type=file]", file).await.unwrap();
+        }
+        By::Mouse => browser.drop_file("[data-upload]", file).await.unwrap(),
+    }
     browser.until("/\\/feeds\\/default\\/loads\\/\\d+$/.test(location.pathname)").await.unwrap();
-    browser.until(&format!("document.querySelector('#state .chip.{end}') !== null")).await.unwrap();
 }
 
 async fn read_errors(browser: &Browser) {
@@ -98,13 +109,33 @@ async fn read_errors(browser: &Browser) {
         .until("document.querySelector('.source .wanted')?.innerText.includes('nowhere') ?? false")
         .await
         .unwrap();
-    browser.tab_to("e.id === 'id'").await.unwrap();
-    browser.write("unt").await.unwrap();
-    browser.press("Enter").await.unwrap();
-    browser
-        .until("document.querySelector('table.errors tbody')?.innerText.includes('untitled') ?? false")
-        .await
-        .unwrap();
+    // Among these by id, then among all by words of the title.
+    let rows = "[...document.querySelectorAll('table.errors tbody tr')].map(row => row.innerText).join()";
+    for (field, words, question, has, lacks) in [
+        ("id", "now", "?type=geo&id=now&title=", "nowhere", "untitled"),
+        (
+            "title",
+            "НИГДЕ дрель",
+            "?id=&title=%D0%9D%D0%98%D0%93%D0%94%D0%95+%D0%B4%D1%80%D0%B5%D0%BB%D1%8C",
+            "nowhere",
+            "untitled",
+        ),
+        ("id", "unt", "?id=unt&title=", "untitled", "nowhere"),
+    ] {
+        browser.tab_to(&format!("e.id === '{field}'")).await.unwrap();
+        browser.write(words).await.unwrap();
+        browser.press("Enter").await.unwrap();
+        let found = format!("{rows}.includes('{has}') && !{rows}.includes('{lacks}')");
+        browser.until(&format!("location.search === '{question}' && {found}")).await.unwrap();
+        browser.tab_to("e.matches('.filters a') && e.textContent.startsWith('all')").await.unwrap();
+        browser.press("Enter").await.unwrap();
+        browser
+            .until(
+                "location.search === '' && document.querySelectorAll('table.errors tbody tr').length === 2",
+            )
+            .await
+            .unwrap();
+    }
 }
 
 /// The table opens as what it says it is.

@@ -7,6 +7,7 @@ mod access;
 mod cli;
 mod configuration;
 mod demo;
+mod docs;
 mod feeds;
 mod grpc;
 mod http;

@@ -24,6 +24,8 @@ pub(crate) struct Wanted {
     kind: Option<String>,
     /// What the id begins with.
     id: Option<String>,
+    /// Words of the title.
+    title: Option<String>,
     cursor: Option<String>,
     pub(super) line: Option<i64>,
 }
@@ -35,13 +37,19 @@ impl Wanted {
 
     fn filter(&self) -> feeds::Result<Filter> {
         let filter = Filter::parse(Self::text(self.level.as_ref()), Self::text(self.kind.as_ref()))?;
-        Ok(Filter { id_begins: Self::text(self.id.as_ref()).map(str::to_owned), ..filter })
+        let words = |value: &Option<String>| Self::text(value.as_ref()).unwrap_or_default().to_owned();
+        Ok(Filter { id_begins: words(&self.id), title_has: words(&self.title), ..filter })
+    }
+
+    fn is_search(&self) -> bool {
+        [&self.id, &self.title].into_iter().any(|value| Self::text(value.as_ref()).is_some())
     }
 
     /// The same page with another part of the question.
     fn address(&self, base: &str, cursor: Option<&str>, line: Option<i64>) -> String {
         let mut parts = Vec::new();
-        for (name, value) in [("level", &self.level), ("type", &self.kind), ("id", &self.id)] {
+        let asked = [("level", &self.level), ("type", &self.kind), ("id", &self.id), ("title", &self.title)];
+        for (name, value) in asked {
             if let Some(text) = Self::text(value.as_ref()) {
                 parts.push(format!("{name}={}", encoded(text)));
             }
@@ -86,18 +94,32 @@ pub(super) async fn section(
                     a.button href=(format!("{base}/errors.csv")) download { "CSV" }
                 }
             }
-            @if items.is_empty() {
-                (empty(visit.say("Nothing to show here.", "Здесь ничего нет.")))
-            } @else {
+            @if !items.is_empty() {
                 (table(visit, &items, |line| wanted.address(&base, wanted.cursor.as_deref(), Some(line)) + "#line"))
+            } @else if next.is_none() {
+                (empty(visit.say("Nothing to show here.", "Здесь ничего нет.")))
             }
             @if let Some(next) = &next {
-                p.pager { a rel="next" href=(wanted.address(&base, Some(next), None) + "#errors") {
-                    (visit.say("More errors", "Следующие ошибки"))
-                } }
+                (further(visit, wanted, &(wanted.address(&base, Some(next), None) + "#errors"), items.is_empty()))
             }
         }
     })
+}
+
+/// The way to the next page. A search looks through a part of a long list at a time; while it has found nothing, the
+/// script goes on by itself.
+fn further(visit: &Visit, wanted: &Wanted, address: &str, nothing_yet: bool) -> Markup {
+    let name = if wanted.is_search() {
+        visit.say("Search on", "Искать дальше")
+    } else {
+        visit.say("More errors", "Следующие ошибки")
+    };
+    html! {
+        @if nothing_yet {
+            (empty(visit.say("Nothing so far; the list goes on.", "Пока ничего не найдено; список ещё не кончился.")))
+        }
+        p.pager { a rel="next" href=(address) data-search-on=[nothing_yet.then_some("")] { (name) } }
+    }
 }
 
 /// How many there are of each level and type; each is a filter.
@@ -107,7 +129,7 @@ fn groups(visit: &Visit, item: &LoadItem, wanted: &Wanted, base: &str) -> Markup
     let level = |name: &str| link(&Wanted { level: Some(name.to_owned()), ..Wanted::default() });
     let kind = |name: &str| link(&Wanted { kind: Some(name.to_owned()), ..Wanted::default() });
     let is = |value: &Option<String>, name: &str| (value.as_deref() == Some(name)).then_some("true");
-    let everything = wanted.level.is_none() && wanted.kind.is_none() && wanted.id.is_none();
+    let everything = wanted.level.is_none() && wanted.kind.is_none() && !wanted.is_search();
     html! {
         ul.filters {
             li { a href=(format!("{base}#errors")) aria-current=[everything.then_some("true")] {
@@ -126,11 +148,23 @@ fn groups(visit: &Visit, item: &LoadItem, wanted: &Wanted, base: &str) -> Markup
     }
 }
 
+/// Within what the filters leave.
 fn search(visit: &Visit, wanted: &Wanted, base: &str) -> Markup {
+    let field = |name: &str, label: &str, value: &Option<String>| {
+        html! {
+            span.field {
+                label for=(name) { (label) }
+                input id=(name) name=(name) type="search" maxlength="256" value=[value.as_deref()];
+            }
+        }
+    };
     html! {
         form.search action=(format!("{base}#errors")) role="search" {
-            label for="id" { (visit.say("Id begins with", "Идентификатор начинается с")) }
-            input #id name="id" type="search" maxlength="256" value=[wanted.id.as_deref()];
+            @for (name, value) in [("level", &wanted.level), ("type", &wanted.kind)] {
+                @if let Some(value) = value { input type="hidden" name=(name) value=(value); }
+            }
+            (field("id", visit.say("Id begins with", "Идентификатор начинается с"), &wanted.id))
+            (field("title", visit.say("Title contains", "Название содержит"), &wanted.title))
             button { (visit.say("Find", "Найти")) }
         }
     }

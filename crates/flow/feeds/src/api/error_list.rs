@@ -36,9 +36,12 @@ pub(super) struct Wanted {
     /// validation, category, attribute, geo, banned, duplicate or photo.
     #[serde(rename = "type")]
     kind: Option<String>,
-    /// The beginning of the external id.
+    /// The beginning of the external id. A page of a search may be short, or empty, and still have a next_cursor.
     #[serde(default)]
     search: String,
+    /// Words of the title, in any order and case. Likewise.
+    #[serde(default)]
+    title: String,
     limit: Option<usize>,
     cursor: Option<String>,
 }
@@ -68,8 +71,11 @@ pub(super) async fn list(
     let (key, task_id) = load_of(&feeds, &access, &path).await?;
     let limit = web::limit(wanted.limit, 100, 1_000)?;
     let after = wanted.cursor.as_deref().map(errors::read_cursor).transpose()?;
-    let id_begins = Some(wanted.search).filter(|text| !text.is_empty());
-    let filter = Filter { id_begins, ..Filter::parse(wanted.level.as_deref(), wanted.kind.as_deref())? };
+    let filter = Filter {
+        id_begins: wanted.search,
+        title_has: wanted.title,
+        ..Filter::parse(wanted.level.as_deref(), wanted.kind.as_deref())?
+    };
     let Searched { found, next } =
         errors::page(&feeds, &key, task_id, &filter, after.as_ref(), limit).await?;
     let next_cursor = next.as_ref().map(errors::write_cursor);

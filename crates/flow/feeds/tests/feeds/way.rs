@@ -72,6 +72,41 @@ async fn errors_come_in_pages_that_join() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_search_walks_a_long_list_part_by_part() {
+    let world = World::with(Settings { batch_records: 10, ..Settings::default() }).await;
+    let key = seller();
+    // A hundred mistakes each: 25,000 rows, of which one question looks at 20,000.
+    let line = |n: u32| {
+        let title = if n % 125 == 7 { "Сто бед, ЁЛКА зелёная" } else { "Сто бед" };
+        goods(&[(&format!("{n:03}"), title, 1)])
+    };
+    let load = world.load(&key, &(0..250).map(line).collect::<String>()).await;
+    assert_eq!(load.statistics.warnings, 25_000);
+    let searched = async |id: &str, title: &str, level| {
+        let filter = Filter { level, id_begins: id.to_owned(), title_has: title.to_owned(), kind: None };
+        let (mut pages, mut found, mut after) = (Vec::new(), Vec::new(), None);
+        loop {
+            let page = errors::page(&world.feeds, &key, load.task_id, &filter, after.as_ref(), 150).await;
+            let page = page.unwrap();
+            pages.push(page.found.len());
+            found.extend(page.found.into_iter().map(|found| found.external_id));
+            after = page.next;
+            if after.is_none() {
+                found.dedup();
+                return (pages, found);
+            }
+        }
+    };
+    let ids = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+    assert_eq!(searched("", "зеленая елка", None).await, (vec![150, 50], ids(&["007", "132"])));
+    assert_eq!(searched("13", "ёлка", None).await, (vec![100], ids(&["132"])));
+    assert_eq!(searched("00", "ёлка", Some(Level::Error)).await, (vec![0], Vec::new()));
+    // Nothing found, and still not at the end.
+    assert_eq!(searched("", "сосна", None).await, (vec![0, 0], Vec::new()));
+    assert_eq!(searched("007", "", None).await, (vec![100], ids(&["007"])));
+}
+
+#[tokio::test(start_paused = true)]
 async fn batches_are_cut_by_records_and_raw_bytes() {
     let settings = Settings { batch_records: 10, batch_bytes: 200, ..Settings::default() };
     let world = World::with(settings).await;
@@ -174,4 +209,31 @@ async fn namespaces_never_touch_each_other() {
     let load = world.load(&two, &many(10..11)).await;
     assert_eq!((load.task_id, load.statistics.tally.unwrap().deleted), (2, 1));
     assert_eq!(world.offers.live(&one).len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_over_all_feeds_comes_in_parts_that_join() {
+    let world = World::new().await;
+    let mut all = Vec::new();
+    for (seller, namespace) in (0..12).flat_map(|n| [(n, "a"), (n, "b")]) {
+        let key = FeedKey::new(&format!("seller-{seller}"), namespace).unwrap();
+        let settings = feeds::feed::default_settings(&world.feeds);
+        feeds::feed::put(&world.feeds, &key, settings).await.unwrap();
+        all.push(key);
+    }
+    for most in [1, 5, 24, 100] {
+        let (mut seen, mut after) = (Vec::new(), None);
+        loop {
+            let (part, next) = feeds::history::glance(&world.feeds, after.as_ref(), most).await.unwrap();
+            assert!(!part.is_empty() && part.len() <= most);
+            seen.extend(part.into_iter().map(|glance| glance.view.key));
+            after = next;
+            if after.is_none() {
+                break;
+            }
+        }
+        seen.sort_unstable_by(|a, b| (&a.seller, &a.namespace).cmp(&(&b.seller, &b.namespace)));
+        all.sort_unstable_by(|a, b| (&a.seller, &a.namespace).cmp(&(&b.seller, &b.namespace)));
+        assert_eq!(seen, all, "by {most}");
+    }
 }

@@ -57,6 +57,9 @@ impl Unify for Plain {
         let issues = match offer.title.as_str() {
             "bad category" => vec![issue(Level::Error, IssueType::Category, "category_unclear")],
             "odd place" => vec![issue(Level::Warning, IssueType::Geo, "geo_unknown")],
+            title if title.starts_with("Сто") => {
+                vec![issue(Level::Warning, IssueType::Geo, "geo_unknown"); 100]
+            }
             _ => Vec::new(),
         };
         Unified::Content(Box::new(content), issues)

@@ -142,7 +142,16 @@ async fn filters_and_pages(feed: &Feed<'_>, all: &[Value]) {
     assert_eq!((found.len(), &found[0]["external_id"]), (1, &json!("place")));
     let found = listed(feed, "search=n&level=warning", "en").await;
     assert_eq!((found.len(), &found[0]["external_id"]), (1, &json!("nowhere")));
-    for filter in ["", "&level=error", "&search=n", "&type=geo"] {
+    let found = listed(feed, "title=%D0%A2%D0%9E%D0%92%D0%90%D0%A0", "en").await;
+    assert!(
+        !found.is_empty() && found.iter().all(|error| error["title"].as_str().unwrap().starts_with("Товар")),
+        "{found:?}"
+    );
+    assert_eq!(
+        found.len(),
+        all.iter().filter(|error| error["title"].as_str().unwrap().starts_with("Товар")).count()
+    );
+    for filter in ["", "&level=error", "&search=n", "&type=geo", "&title=%D0%B4%D0%B8%D0%B2%D0%B0%D0%BD"] {
         let whole = listed(feed, &format!("limit=100{filter}"), "en").await;
         let (mut paged, mut cursor) = (Vec::new(), String::new());
         loop {
