@@ -125,7 +125,7 @@ pub(crate) async fn make(
             dry_run: upload.dry_run,
             repeats_task_id: 0,
         };
-        let (task_id, _) = tasks::create(tx, feeds, key, &mut row, new)?;
+        let (task_id, _) = tasks::create(tx, feeds, key, &mut row, new).await?;
         tx.put(&FEED, key.row(), &row)?;
         Ok(task_id)
     };
