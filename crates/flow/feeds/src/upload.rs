@@ -72,7 +72,7 @@ where
         match tokio::time::timeout(idle, stream.next()).await {
             Ok(Some(chunk)) => Ok(Some((chunk.map_err(Into::into)?, stream))),
             Ok(None) => Ok(None),
-            Err(_) => Err(format!("nothing came for {} seconds", idle.as_secs()).into()),
+            Err(_) => Err(format!("nothing came for {} s", idle.as_secs_f64()).into()),
         }
     })
 }
