@@ -2,14 +2,15 @@
 //!
 //! `test` is what CI calls: formatting, lints, house rules and all tests, against a real PostgreSQL, Kafka and
 //! S3 server that it prepares in a cache folder and starts for the run. `services` holds the same servers for a
-//! developer, `bench` and `torture` run the long programs of `crates/e2e`, `tidy` checks the rules that the
-//! compiler does not know.
+//! developer, `bench` and `torture` run the long programs of `crates/e2e`, `fuzz` the targets of `fuzz/`, `tidy` checks
+//! the rules that the compiler does not know.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 mod bench;
+mod fuzz;
 mod process;
 mod servers;
 mod services;
@@ -37,6 +38,8 @@ enum Verb {
     Bench(bench::Args),
     /// Run the long kill and fault tests of crates/e2e (torture-<name>); without a name, all of them
     Torture(bench::Args),
+    /// Run the fuzz targets of fuzz/; without a name, all of them
+    Fuzz(fuzz::Args),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Verb::Services(args) => services::run(&args),
         Verb::Bench(args) => bench::run(bench::Kind::Bench, &args),
         Verb::Torture(args) => bench::run(bench::Kind::Torture, &args),
+        Verb::Fuzz(args) => fuzz::run(&args),
     });
     match result {
         Ok(()) => ExitCode::SUCCESS,

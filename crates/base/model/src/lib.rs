@@ -4,11 +4,13 @@
 //! - [`status`]: the states of an offer and the moves between them, in one place.
 //! - [`money`]: minor units and their decimal texts.
 //! - [`names`]: which texts may name a seller or a namespace.
+//! - [`erasure`]: the word that a seller is to be forgotten.
 //! - [`message`]: every code that a seller can be told, in English and Russian. Issues are stored and sent as a code with
 //!   parameters, and become sentences only when somebody reads them, in the language of the reader.
 //!
 //! No I/O, no clock, no randomness: those who call bring them.
 
+pub mod erasure;
 pub mod message;
 pub mod money;
 pub mod names;

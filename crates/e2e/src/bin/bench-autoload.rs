@@ -73,6 +73,7 @@ async fn publish(topics: &Topics, arguments: &Arguments, category: &str, task: i
                 task_id: task,
                 dry_run: false,
                 kind: Some(Kind::Batch(FeedBatch { number, records })),
+                ..FeedMessage::default()
             };
             let message = Message::new(seller.as_str(), message.encode_to_vec());
             topics.publish(FEED_OFFERS_TOPIC, vec![message]).await?;

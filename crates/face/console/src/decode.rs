@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 
 /// Which message each of our topics carries.
-const MESSAGES: [(&str, &str); 7] = [
+const MESSAGES: [(&str, &str); 8] = [
     (offers::CHANGES_TOPIC, "dvor.offers.v1.OfferChange"),
     (offers::OPINIONS_TOPIC, "dvor.offers.v1.Opinion"),
     (offers::PHOTO_REQUESTS_TOPIC, "dvor.photos.v1.PhotoRequest"),
@@ -15,6 +15,7 @@ const MESSAGES: [(&str, &str); 7] = [
     (feeds::FEED_OFFERS_TOPIC, "dvor.feeds.v1.FeedMessage"),
     (feeds::FEED_RESULTS_TOPIC, "dvor.feeds.v1.FeedResult"),
     (feeds::FEED_DECISIONS_TOPIC, "dvor.feeds.v1.FeedDecision"),
+    (offers::ERASURES_TOPIC, "dvor.offers.v1.SellerErasure"),
 ];
 
 /// The payload as text.

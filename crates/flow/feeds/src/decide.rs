@@ -22,7 +22,7 @@ pub async fn cancel(feeds: &Feeds, key: &FeedKey, task_id: i64) -> Result<Task> 
         }
         if task.begun {
             let kind = feed_message::Kind::Abort(FeedAbort { reason: "cancelled".to_owned() });
-            tasks::tell_offers(tx, key, task_id, task.dry_run, kind).await?;
+            tasks::tell_offers(tx, key, task_id, &task, kind).await?;
         }
         let end = End::with(TaskStatus::TaskCancelled, said("cancelled", "a person cancelled the load"));
         tasks::end(tx, feeds, key, task_id, &mut task, end).await?;

@@ -1,44 +1,49 @@
 //! A seller is erased: his feeds end, and their history, files and settings go.
 //!
-//! One transaction per message of `offers.erasures`: every feed ends as in a removal, but without a last load that
-//! takes the offers along: they are erased by themselves. A load under way is called off. Loads, errors and files go by the clean-up, as always. Of a feed only its number of
-//! loads stays, so that none is given twice; of the seller nothing else. A repeated message finds nothing to do.
+//! One transaction per message of `offers.erasures`: every feed ends as in a removal, but without a last load that takes
+//! the offers along: they are erased by themselves. A load under way is called off, and what was to be told is not. Loads,
+//! errors and files go by the clean-up, as always. Of a feed only its number of loads stays, so that none is given twice;
+//! of the seller only the moment of the erasure: loads that are made from now on carry it, and by it the offers tell them
+//! from what is still on its way. A repeated message, also when the seller has come back meanwhile, does nothing.
 
 use async_trait::async_trait;
 use store::{Range, Read as _, Shard, Tx};
 use topics::Record;
 use topics::consume::{Failure, Handler, Undecodable};
 use wire::feeds::{FeedRow, FeedStatus};
+use wire::offers::SellerErasure;
 
-use crate::tables::{FEED, QUOTAS};
+use crate::tables::{ERASED, FEED, QUOTAS, WEBHOOKS};
 use crate::tasks::FeedKey;
 use crate::{Feeds, Result, cleanup, feed};
 
-/// Takes names of sellers from the topic [`crate::ERASURES_TOPIC`].
+/// What the shard still has to tell, of all sellers, is looked through in pages.
+const WEBHOOKS_AT_ONCE: usize = 1_000;
+
+/// Takes the word that a seller is erased from the topic [`crate::ERASURES_TOPIC`].
 pub struct Erasures(pub Feeds);
 
 #[async_trait]
 impl Handler for Erasures {
     fn shard_of(&self, record: &Record) -> std::result::Result<Shard, Undecodable> {
-        Ok(Shard::of(seller(record)?))
+        let word = model::erasure::read(&record.payload).map_err(Undecodable)?;
+        Ok(Shard::of(&word.seller_id))
     }
 
     async fn apply(&self, tx: &mut Tx, records: &[Record]) -> std::result::Result<(), Failure> {
         for record in records {
-            let seller = seller(record).map_err(|Undecodable(reason)| Failure::Determinate(reason))?;
-            erase(tx, &self.0, seller).await.map_err(crate::error::failure)?;
+            let word = model::erasure::read(&record.payload).map_err(Failure::Determinate)?;
+            erase(tx, &self.0, &word).await.map_err(crate::error::failure)?;
         }
         Ok(())
     }
 }
 
-fn seller(record: &Record) -> std::result::Result<&str, Undecodable> {
-    let name = std::str::from_utf8(&record.payload).map_err(|error| Undecodable(error.to_string()))?;
-    model::names::check_seller(name).map_err(|error| Undecodable(error.to_string()))?;
-    Ok(name)
-}
-
-async fn erase(tx: &mut Tx, feeds: &Feeds, seller: &str) -> Result<()> {
+async fn erase(tx: &mut Tx, feeds: &Feeds, word: &SellerErasure) -> Result<()> {
+    let seller = word.seller_id.as_str();
+    if tx.get(&ERASED, (seller,)).await?.is_some_and(|last| last >= word.asked_at) {
+        return Ok(());
+    }
     let rows = tx.scan(&FEED, Range::prefix((seller,), usize::MAX)?).await?;
     for ((seller, namespace), _) in rows {
         let key = FeedKey { seller, namespace };
@@ -55,5 +60,22 @@ async fn erase(tx: &mut Tx, feeds: &Feeds, seller: &str) -> Result<()> {
         tx.put(&FEED, key.row(), &bare)?;
         feed::schedule(tx, &key, &bare, feeds.clock.now()).await?;
     }
-    Ok(tx.delete(&QUOTAS, (seller,))?)
+    tx.delete(&QUOTAS, (seller,))?;
+    forget_webhooks(tx, seller).await?;
+    Ok(tx.put(&ERASED, (seller,), &word.asked_at)?)
+}
+
+/// They stand by their moment, so the seller's are found by looking at all of the shard.
+async fn forget_webhooks(tx: &mut Tx, seller: &str) -> Result<()> {
+    let mut range = Range::all(WEBHOOKS_AT_ONCE);
+    loop {
+        let page = tx.scan(&WEBHOOKS, range.clone()).await?;
+        for (key, _) in page.iter().filter(|((_, owner, ..), _)| owner == seller) {
+            tx.delete(&WEBHOOKS, key)?;
+        }
+        match page.last() {
+            Some((last, _)) if page.len() == WEBHOOKS_AT_ONCE => range = range.after(last)?,
+            _ => return Ok(()),
+        }
+    }
 }

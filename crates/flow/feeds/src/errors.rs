@@ -86,8 +86,9 @@ pub(crate) async fn clear(tx: &mut Tx, key: &FeedKey, task_id: i64, limit: usize
     Ok(rows.len() == limit)
 }
 
+/// A number beyond those that we know comes from a newer version, and stands at the end.
 fn type_level(kind: u32, level: u32) -> u32 {
-    kind * 10 + level
+    kind.saturating_mul(10).saturating_add(level)
 }
 
 /// Text that can stand in a key.
@@ -158,7 +159,8 @@ pub fn write_cursor(at: &Cursor) -> String {
 
 pub fn read_cursor(text: &str) -> Result<Cursor> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok();
-    let cursor = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let cursor = bytes.and_then(|bytes| serde_json::from_slice::<Cursor>(&bytes).ok());
+    let cursor = cursor.filter(|(level, id, _)| *level < 10 && key_text(id) == *id);
     cursor.ok_or_else(|| Error::invalid("cursor", "bad_cursor", "this is no cursor of this list"))
 }
 

@@ -61,7 +61,7 @@ pub async fn around(feeds: &Feeds, key: &FeedKey, task_id: i64, line: u64) -> Re
 fn read(input: impl Read + Send + 'static, line: u64, patience: Duration) -> Excerpt {
     let began = Instant::now();
     let opened = unpack::unpack(input, &Limits::default(), &Arc::new(AtomicU64::new(0)));
-    let opened = opened.and_then(|(_, unpacked)| Text::open(unpacked));
+    let opened = opened.and_then(|(_, unpacked)| Text::open(unpacked, usize::MAX));
     let mut text = match opened {
         Ok(text) => text,
         Err(fatal) => return Excerpt::Broken(fatal.message(model::Language::English)),

@@ -229,6 +229,7 @@ pub async fn remove(feeds: &Feeds, key: &FeedKey, offers: OnMissing) -> Result<i
             terminal_pending: true,
             begun: true,
             progress: Some(TaskProgress::default()),
+            after_erasure: tasks::last_erasure(tx, key).await?,
             ..Task::default()
         };
         tasks::set_timer(tx, key, task_id, &mut task, Some(now.plus(feeds.settings.results_patience)))?;
@@ -238,7 +239,7 @@ pub async fn remove(feeds: &Feeds, key: &FeedKey, offers: OnMissing) -> Result<i
         schedule(tx, key, &row, now).await?;
         let terminal =
             FeedTerminal { batches: 0, on_missing: offers.into(), guard_percent: 0, removal: true };
-        tasks::tell_offers(tx, key, task_id, false, feed_message::Kind::Terminal(terminal)).await?;
+        tasks::tell_offers(tx, key, task_id, &task, feed_message::Kind::Terminal(terminal)).await?;
         Ok(task_id)
     };
     feeds.store.transact(key.shard(), body).await
@@ -251,7 +252,7 @@ pub(crate) async fn end_all(tx: &mut Tx, feeds: &Feeds, key: &FeedKey) -> Result
             if task.begun {
                 let abort = FeedAbort { reason: "the feed was removed".to_owned() };
                 let kind = feed_message::Kind::Abort(abort);
-                tasks::tell_offers(tx, key, task_id, task.dry_run, kind).await?;
+                tasks::tell_offers(tx, key, task_id, &task, kind).await?;
             }
             let end = End::with(TaskStatus::TaskCancelled, said("feed_removed", "the feed was removed"));
             tasks::end(tx, feeds, key, task_id, &mut task, end).await?;

@@ -36,7 +36,7 @@ pub(crate) async fn after(
         dry_run: false,
         repeats_task_id: task_id,
     };
-    tasks::create(tx, feeds, key, &mut row, new)?;
+    tasks::create(tx, feeds, key, &mut row, new).await?;
     Ok(tx.put(&FEED, key.row(), &row)?)
 }
 
@@ -59,7 +59,7 @@ pub async fn rerun(feeds: &Feeds, key: &FeedKey, task_id: i64) -> Result<i64> {
             dry_run: false,
             repeats_task_id: task_id,
         };
-        let (task_id, _) = tasks::create(tx, feeds, key, &mut row, new)?;
+        let (task_id, _) = tasks::create(tx, feeds, key, &mut row, new).await?;
         tx.put(&FEED, key.row(), &row)?;
         Ok(task_id)
     };

@@ -38,6 +38,7 @@ pub mod feed;
 pub mod fingerprints;
 pub mod follow_up;
 pub mod formats;
+pub mod fuzzing;
 pub mod history;
 mod issue;
 mod limits;

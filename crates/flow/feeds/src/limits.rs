@@ -18,6 +18,9 @@ pub struct Limits {
     pub attributes: usize,
     /// Categories that a YML file may declare.
     pub categories: usize,
+    /// Text is taken in pieces of so many bytes, at least four. What is read does not depend on it; those who want to see
+    /// that make it small.
+    pub piece_bytes: usize,
 }
 
 impl Default for Limits {
@@ -32,6 +35,7 @@ impl Default for Limits {
             depth: 64,
             attributes: 1_000,
             categories: 200_000,
+            piece_bytes: usize::MAX,
         }
     }
 }

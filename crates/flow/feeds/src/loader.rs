@@ -267,7 +267,7 @@ async fn record(
             dry_run: false,
             repeats_task_id: 0,
         };
-        let (task_id, mut task) = tasks::create(tx, feeds, key, feed, new)?;
+        let (task_id, mut task) = tasks::create(tx, feeds, key, feed, new).await?;
         task.loader_task_id = format!("{}@{}", key.lock_name(), row.feed_version);
         task.loader_result_id = row.results;
         return Ok(tx.put(&TASKS, key.task(task_id), &task)?);

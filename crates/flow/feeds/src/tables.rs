@@ -69,6 +69,9 @@ pub const WEBHOOKS: Table<(i64, String, String, String), WebhookRow> =
 
 pub const QUOTAS: Table<(String,), QuotaRow> = Table::new(SYSTEM, "quotas", &["seller_id"], Space::Small);
 
+/// The moment of a seller's last erasure that was carried out here.
+pub const ERASED: Table<(String,), i64> = Table::new(SYSTEM, "erased", &["seller_id"], Space::Small);
+
 pub fn tables() -> Vec<TableSpec> {
     vec![
         FEED.spec(),
@@ -86,5 +89,6 @@ pub fn tables() -> Vec<TableSpec> {
         OLD_TASKS.spec(),
         WEBHOOKS.spec(),
         QUOTAS.spec(),
+        ERASED.spec(),
     ]
 }

@@ -13,7 +13,7 @@ use wire::feeds::{
     TaskSource, TaskStatus, feed_message,
 };
 
-use crate::tables::{FEED, OLD_TASKS, TASK_DUE, TASK_QUEUE, TASK_TIMERS, TASKS};
+use crate::tables::{ERASED, FEED, OLD_TASKS, TASK_DUE, TASK_QUEUE, TASK_TIMERS, TASKS};
 use crate::{Error, Feeds, Result, metrics, webhooks};
 
 /// Which feed: a seller's namespace.
@@ -71,7 +71,7 @@ pub(crate) fn next_id(feed: &mut FeedRow) -> i64 {
 }
 
 /// Makes a load and puts it into the queue. The caller writes the feed's row, whose count grows.
-pub(crate) fn create(
+pub(crate) async fn create(
     tx: &mut Tx,
     feeds: &Feeds,
     key: &FeedKey,
@@ -90,12 +90,18 @@ pub(crate) fn create(
         settings: Some(pinned(feeds, feed)),
         dry_run: new.dry_run,
         repeats_task_id: new.repeats_task_id,
+        after_erasure: last_erasure(tx, key).await?,
         ..Task::default()
     };
     task.set_status(TaskStatus::TaskQueued);
     tx.put(&TASKS, key.task(task_id), &task)?;
     enqueue(tx, key, task_id, QueueRow { not_before: now.0, tries: 0 })?;
     Ok((task_id, task))
+}
+
+/// The seller's last erasure as Feeds know it: by it the offers tell his loads of before from those of after.
+pub(crate) async fn last_erasure(tx: &Tx, key: &FeedKey) -> Result<i64> {
+    Ok(tx.get(&ERASED, (key.seller.as_str(),)).await?.unwrap_or_default())
 }
 
 /// What every try of the load goes by.
@@ -261,25 +267,21 @@ pub(crate) async fn tell_offers(
     tx: &mut Tx,
     key: &FeedKey,
     task_id: i64,
-    dry_run: bool,
+    task: &Task,
     kind: feed_message::Kind,
 ) -> Result<()> {
-    let message = message(key, task_id, dry_run, kind);
+    let message = message(key, task_id, task, kind);
     Ok(topics::outbox::send(tx, crate::FEED_OFFERS_TOPIC, vec![message]).await?)
 }
 
-pub(crate) fn message(
-    key: &FeedKey,
-    task_id: i64,
-    dry_run: bool,
-    kind: feed_message::Kind,
-) -> topics::Message {
+pub(crate) fn message(key: &FeedKey, task_id: i64, task: &Task, kind: feed_message::Kind) -> topics::Message {
     let message = FeedMessage {
         seller_id: key.seller.clone(),
         namespace: key.namespace.clone(),
         task_id,
-        dry_run,
+        dry_run: task.dry_run,
         kind: Some(kind),
+        after_erasure: task.after_erasure,
     };
     topics::Message::new(key.seller.as_str(), prost::Message::encode_to_vec(&message))
 }

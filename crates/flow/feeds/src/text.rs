@@ -16,6 +16,7 @@ const LOOK: usize = 64 << 10;
 pub(crate) struct Text {
     source: Box<dyn Read + Send>,
     bytes: Vec<u8>,
+    piece_bytes: usize,
     decoding: Decoding,
     encoding: &'static Encoding,
     /// What the file says of itself and is not.
@@ -33,7 +34,7 @@ enum Decoding {
 }
 
 impl Text {
-    pub(crate) fn open(mut source: Box<dyn Read + Send>) -> Result<Self, Fatal> {
+    pub(crate) fn open(mut source: Box<dyn Read + Send>, piece_bytes: usize) -> Result<Self, Fatal> {
         let mut bytes = Vec::new();
         source.by_ref().take(LOOK as u64).read_to_end(&mut bytes).map_err(|error| Fatal::from_io(&error))?;
         let (encoding, skip, contradicted) = guess(&bytes)?;
@@ -43,7 +44,17 @@ impl Text {
         } else {
             Decoding::Other(encoding.new_decoder_without_bom_handling())
         };
-        Ok(Self { source, bytes, decoding, encoding, contradicted, replaced: false, ended: false })
+        let piece_bytes = piece_bytes.max(4);
+        Ok(Self {
+            source,
+            bytes,
+            piece_bytes,
+            decoding,
+            encoding,
+            contradicted,
+            replaced: false,
+            ended: false,
+        })
     }
 
     pub(crate) fn encoding(&self) -> &'static str {
@@ -85,18 +96,20 @@ impl Text {
     }
 
     fn decode(&mut self, text: &mut String) {
-        let last = self.ended;
+        let piece = &self.bytes[..self.bytes.len().min(self.piece_bytes)];
+        let last = self.ended && piece.len() == self.bytes.len();
         match &mut self.decoding {
-            Decoding::Utf8 { only_ascii } => match simdutf8::compat::from_utf8(&self.bytes) {
+            Decoding::Utf8 { only_ascii } => match simdutf8::compat::from_utf8(piece) {
                 Ok(whole) => {
                     *only_ascii = *only_ascii && whole.is_ascii();
                     text.push_str(whole);
-                    self.bytes.clear();
+                    let read = piece.len();
+                    self.bytes.drain(..read);
                 }
                 Err(error) => {
                     let good = error.valid_up_to();
-                    *only_ascii = *only_ascii && self.bytes[..good].is_ascii();
-                    text.push_str(simdutf8::basic::from_utf8(&self.bytes[..good]).unwrap_or_default());
+                    *only_ascii = *only_ascii && piece[..good].is_ascii();
+                    text.push_str(simdutf8::basic::from_utf8(&piece[..good]).unwrap_or_default());
                     self.bytes.drain(..good);
                     match error.error_len() {
                         None if !last => {}
@@ -110,9 +123,9 @@ impl Text {
                 }
             },
             Decoding::Other(decoder) => {
-                let most = decoder.max_utf8_buffer_length(self.bytes.len()).unwrap_or(CHUNK * 4);
+                let most = decoder.max_utf8_buffer_length(piece.len()).unwrap_or(CHUNK * 4);
                 text.reserve(most);
-                let (_, read, replaced) = decoder.decode_to_string(&self.bytes, text, false);
+                let (_, read, replaced) = decoder.decode_to_string(piece, text, false);
                 self.bytes.drain(..read);
                 self.replaced |= replaced;
             }

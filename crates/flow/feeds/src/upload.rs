@@ -72,7 +72,7 @@ where
         match tokio::time::timeout(idle, stream.next()).await {
             Ok(Some(chunk)) => Ok(Some((chunk.map_err(Into::into)?, stream))),
             Ok(None) => Ok(None),
-            Err(_) => Err(format!("nothing came for {} seconds", idle.as_secs()).into()),
+            Err(_) => Err(format!("nothing came for {} s", idle.as_secs_f64()).into()),
         }
     })
 }
@@ -125,7 +125,7 @@ pub(crate) async fn make(
             dry_run: upload.dry_run,
             repeats_task_id: 0,
         };
-        let (task_id, _) = tasks::create(tx, feeds, key, &mut row, new)?;
+        let (task_id, _) = tasks::create(tx, feeds, key, &mut row, new).await?;
         tx.put(&FEED, key.row(), &row)?;
         Ok(task_id)
     };

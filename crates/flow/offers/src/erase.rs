@@ -11,6 +11,9 @@
 //!    phase begins again.
 //! 4. `done`: the row stays as the proof, with its times.
 //!
+//! What feeds had under way arrives late, when all of it may be done. So from the wish on only loads count that were
+//! made after the feeds had heard of it: each says so in its messages ([`made_since`]).
+//!
 //! Asking again is the same wish; asking after it was done is a new one.
 
 use cluster::Cluster;
@@ -36,20 +39,16 @@ impl Offers {
     /// Wishes that nothing of the seller stays.
     pub async fn erase(&self, seller: &str, asked_by: &str) -> Result<Erasure> {
         let wish = async |tx: &mut Tx| {
-            if let Some(under_way) =
-                tx.get(&ERASURES, (seller,)).await?.filter(|row| row.phase() != Phase::Done)
-            {
-                return Ok(under_way);
+            let before = tx.get(&ERASURES, (seller,)).await?;
+            if let Some(under_way) = before.as_ref().filter(|row| row.phase() != Phase::Done) {
+                return Ok(under_way.clone());
             }
-            let asked_at = self.clock.now().0;
+            // It also tells one wish from another, so it grows whatever the clocks say.
+            let asked_at = before.map_or(0, |row| row.asked_at + 1).max(self.clock.now().0);
             let row = Erasure { asked_at, asked_by: asked_by.to_owned(), ..Erasure::default() };
             tx.put(&ERASURES, (seller,), &row)?;
-            outbox::send(
-                tx,
-                ERASURES_TOPIC,
-                vec![Message::new(seller.to_owned(), seller.as_bytes().to_vec())],
-            )
-            .await?;
+            let word = Message::new(seller.to_owned(), model::erasure::write(seller, asked_at));
+            outbox::send(tx, ERASURES_TOPIC, vec![word]).await?;
             tx.wake(DUE_CHANNEL);
             Ok(row)
         };
@@ -60,6 +59,11 @@ impl Offers {
     pub async fn erasure(&self, seller: &str) -> Result<Option<Erasure>> {
         Ok(self.store.get(&ERASURES, Shard::of(seller), (seller,)).await?)
     }
+}
+
+/// Whether a load that was made when `after_erasure` was the seller's last known erasure may still be taken.
+pub(crate) fn made_since(erasure: Option<&Erasure>, after_erasure: i64) -> bool {
+    erasure.is_none_or(|erasure| after_erasure >= erasure.asked_at)
 }
 
 /// Finishes the erasures of a shard.

@@ -19,31 +19,36 @@ const URLS_AT_ONCE: usize = 200;
 /// A url may be used by all offers of a seller, so its uses are taken in steps too.
 const USES_AT_ONCE: usize = 1_000;
 
-/// The consumer of [`crate::ERASURES_TOPIC`], whose messages are names of sellers.
+/// The consumer of [`crate::ERASURES_TOPIC`].
 pub struct Erasures;
 
 #[async_trait]
 impl Handler for Erasures {
     fn shard_of(&self, record: &Record) -> std::result::Result<Shard, Undecodable> {
-        Ok(Shard::of(seller(record)?))
+        let word = model::erasure::read(&record.payload).map_err(Undecodable)?;
+        Ok(Shard::of(&word.seller_id))
     }
 
     async fn apply(&self, tx: &mut Tx, records: &[Record]) -> std::result::Result<(), Failure> {
         for record in records {
-            let seller = seller(record).map_err(|Undecodable(reason)| Failure::Determinate(reason))?;
-            step(tx, seller).await.map_err(failure)?;
+            let word = model::erasure::read(&record.payload).map_err(Failure::Determinate)?;
+            if step(tx, &word.seller_id).await.map_err(failure)? == Step::More {
+                let again = Message::new(record.key.clone(), record.payload.clone());
+                outbox::send(tx, crate::ERASURES_TOPIC, vec![again]).await?;
+            }
         }
         Ok(())
     }
 }
 
-fn seller(record: &Record) -> std::result::Result<&str, Undecodable> {
-    let name = std::str::from_utf8(&record.payload).map_err(|error| Undecodable(error.to_string()))?;
-    model::names::check_seller(name).map_err(|error| Undecodable(error.to_string()))?;
-    Ok(name)
+/// Whether a step left something to the next one.
+#[derive(PartialEq, Eq)]
+enum Step {
+    More,
+    Last,
 }
 
-async fn step(tx: &mut Tx, seller: &str) -> Result<()> {
+async fn step(tx: &mut Tx, seller: &str) -> Result<Step> {
     let errors = tx.scan(&PHOTO_ERRORS, Range::prefix((seller,), URLS_AT_ONCE)?).await?;
     for (key, _) in &errors {
         tx.delete(&PHOTO_ERRORS, key)?;
@@ -65,9 +70,6 @@ async fn step(tx: &mut Tx, seller: &str) -> Result<()> {
             Files::release(tx, &file, &Referrer::new(row.referrer.as_str())?).await?;
         }
     }
-    if errors.len().max(urls.len()) == URLS_AT_ONCE || room == 0 {
-        let again = Message::new(seller.to_owned(), seller.as_bytes().to_vec());
-        outbox::send(tx, crate::ERASURES_TOPIC, vec![again]).await?;
-    }
-    Ok(())
+    let is_full = errors.len().max(urls.len()) == URLS_AT_ONCE || room == 0;
+    Ok(if is_full { Step::More } else { Step::Last })
 }

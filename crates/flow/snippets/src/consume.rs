@@ -114,7 +114,7 @@ impl Upload<'_> {
                 let origin = Origin::Message { version };
                 let written = write_documents(tx, key, &changes, origin, now).await?;
                 if self.letters {
-                    letters::note_overwritten(tx, key, &written, i64::MAX).await?;
+                    letters::note_newer(tx, key, &written, None).await?;
                 }
                 Ok(if written.is_empty() { "late" } else { "stored" })
             }

@@ -3,15 +3,22 @@
 use std::sync::OnceLock;
 
 use crate::address::{is_language, parse};
-use crate::config::{Assets, Config, Draft};
+use crate::api::letters::{parse_id, write_id};
+use crate::config::{Assets, Config, Draft, Value, printed};
 use crate::prefixes::Prefixes;
-use crate::{Error, Registry};
+use crate::{ConfigError, Error, Registry};
 
-/// Reads any bytes as a configuration: it is read or refused with a place, and numbered names are all there.
+/// Reads any bytes as a configuration: it is read or refused with a place, means the same when it is printed and read
+/// again, and numbered names are all there.
 pub fn config(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    match Draft::read(text, Assets::Embedded(&[]), &Registry::shipped()) {
+    match read(text) {
         Ok(draft) => {
+            let printed = printed(text).expect("what is a configuration can be read");
+            match read(&printed) {
+                Ok(again) => assert_eq!(meant(&again), meant(&draft), "{printed}"),
+                Err(error) => panic!("{error} in {printed}"),
+            }
             let mut prefixes = Prefixes::default();
             prefixes.add_missing(draft.snippets());
             let count = draft.snippets().count();
@@ -21,8 +28,32 @@ pub fn config(data: &[u8]) {
         Err(error) => assert!(error.place.is_some_and(|place| place.line > 0 && place.column > 0), "{error}"),
     }
     // The file of numbers is read by the same people.
-    if let Ok(prefixes) = Prefixes::read(text) {
+    if let Ok(mut prefixes) = Prefixes::read(text) {
+        prefixes.add_missing(["a", "a/b", "c"].into_iter());
         assert_eq!(Prefixes::read(&prefixes.write()), Ok(prefixes));
+    }
+}
+
+fn read(text: &str) -> Result<Draft, ConfigError> {
+    Draft::read(text, Assets::Embedded(&[]), &Registry::shipped())
+}
+
+/// Each section with its options in force and where they come from, without their places in the text.
+fn meant(draft: &Draft) -> Vec<(&str, bool, Vec<(&str, &Value, &str)>)> {
+    let mut sections = Vec::new();
+    for section in draft.sections.values() {
+        let settings = section.settings.iter();
+        let settings = settings.map(|(name, setting)| (name, &setting.value, setting.section.as_str()));
+        sections.push((section.name.as_str(), section.is_snippet, settings.collect()));
+    }
+    sections
+}
+
+/// Reads any bytes as the id of a letter, which is also a cursor.
+pub fn letter_id(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(id) = parse_id(text) {
+        assert_eq!(parse_id(&write_id(&id)).ok(), Some(id));
     }
 }
 
@@ -53,7 +84,7 @@ fn sample() -> &'static Config {
         let text = "Body { Output: JSON InputSameAsOutput: true Section { Name: \"a\" Body { } } \
                     Section { Name: \"org\" Body { Recursive: \"card\" Section { Name: \"card\" } } } \
                     Section { Name: \"photos/1.x\" } }";
-        let draft = Draft::read(text, Assets::Embedded(&[]), &Registry::shipped());
+        let draft = read(text);
         let prefixes = Prefixes::read("a 1\norg/card 2\nphotos/1.x 3");
         draft.and_then(|draft| draft.numbered(&prefixes?)).expect("the sample is a right configuration")
     })

@@ -1,16 +1,16 @@
 //! Messages that could not be stored: those that wait for another try, and those that nobody will try by themselves.
 //!
-//! A letter belongs to one section. It knows which of the documents that it would write have been written anew since
-//! (each write notes that in its own transaction), so a late try never overwrites what is newer.
+//! A letter belongs to one section. The letters of a key are numbered as they come, and a document that is written while
+//! its key has letters notes, in its own transaction, up to which of them it is newer: so a late try never overwrites what
+//! is newer, and no letter is read for it, however many wait.
 
 use kit::Timestamp;
 use store::{Range, Read as _, Shard, Store, Tx};
 
 use crate::error::Result;
-use crate::tables::{BodyRow, LETTER_BODIES, LETTERS, LetterKey, LetterRow, RETRIES, Written};
+use crate::put::Written;
+use crate::tables::{BodyRow, LETTER_BODIES, LETTER_KEYS, LETTERS, LetterKey, LetterRow, NEWER, RETRIES};
 
-/// Letters of one key that are read at once.
-const PAGE: usize = 1_000;
 /// Shards asked at once for a list.
 const LIST_SHARDS: usize = 128;
 
@@ -61,31 +61,34 @@ pub struct Letter {
 
 /// Whether the transaction's shard has letters at all. Most have none, and then no key of it need be asked for.
 pub(crate) async fn any(tx: &Tx) -> store::Result<bool> {
-    Ok(!tx.scan(&LETTERS, Range::all(1)).await?.is_empty())
+    Ok(!tx.scan(&LETTER_KEYS, Range::all(1)).await?.is_empty())
 }
 
-/// Notes in every older letter of the key that these documents are newer now.
-pub(crate) async fn note_overwritten(
+/// Notes that these documents are newer than the key's letters: than all that are there, or up to the one of that order.
+pub(crate) async fn note_newer(
     tx: &mut Tx,
     key: &str,
     written: &[Written],
-    before: i64,
+    up_to: Option<i64>,
 ) -> store::Result<()> {
     if written.is_empty() {
         return Ok(());
     }
-    for (id, mut row) in of_key(tx, key).await? {
-        let new: Vec<_> = written
-            .iter()
-            .filter(|one| row.order < before && !row.overwritten.contains(one))
-            .cloned()
-            .collect();
-        if !new.is_empty() {
-            row.overwritten.extend(new);
-            tx.put(&LETTERS, id, &row)?;
+    let Some(letters) = tx.get(&LETTER_KEYS, (key,)).await? else { return Ok(()) };
+    let order = up_to.unwrap_or(letters.last);
+    for (one, known) in written.iter().zip(newer(tx, key, written).await?) {
+        if known < order {
+            tx.put(&NEWER, (key, one.snippet.as_str(), one.language.as_str()), &order)?;
         }
     }
     Ok(())
+}
+
+/// For each document, up to which letter of the key it is newer; 0: it is newer than none.
+pub(crate) async fn newer(tx: &Tx, key: &str, documents: &[Written]) -> store::Result<Vec<i64>> {
+    let rows: Vec<_> =
+        documents.iter().map(|one| (key, one.snippet.as_str(), one.language.as_str())).collect();
+    Ok(tx.get_many(&NEWER, rows).await?.into_iter().map(Option::unwrap_or_default).collect())
 }
 
 /// Keeps a message that failed: to be tried again at `not_before`, or dead.
@@ -95,8 +98,15 @@ pub(crate) async fn keep(
     mut row: LetterRow,
     body: &BodyRow,
 ) -> store::Result<()> {
-    let others = of_key(tx, &id.key).await?;
-    row.order = others.iter().map(|(_, row)| row.order).max().unwrap_or_default() + 1;
+    // A group that was set back brings its messages again.
+    if let Some(before) = tx.get(&LETTERS, id.row()).await? {
+        remove(tx, id, &before).await?;
+    }
+    let mut letters = tx.get(&LETTER_KEYS, (id.key.as_str(),)).await?.unwrap_or_default();
+    letters.letters += 1;
+    letters.last += 1;
+    row.order = letters.last;
+    tx.put(&LETTER_KEYS, (id.key.as_str(),), &letters)?;
     if let Some(at) = row.not_before {
         tx.put(&RETRIES, id.due(at), &())?;
         tx.wake(crate::retry::CHANNEL);
@@ -105,30 +115,24 @@ pub(crate) async fn keep(
     tx.put(&LETTER_BODIES, id.row(), body)
 }
 
-/// Removes a letter and all that hangs on it.
-pub(crate) fn remove(tx: &mut Tx, id: &LetterId, row: &LetterRow) -> store::Result<()> {
+/// Removes a letter and all that hangs on it; with the last one of a key, what was noted for them.
+pub(crate) async fn remove(tx: &mut Tx, id: &LetterId, row: &LetterRow) -> store::Result<()> {
     if let Some(at) = row.not_before {
         tx.delete(&RETRIES, id.due(at))?;
     }
     tx.delete(&LETTERS, id.row())?;
-    tx.delete(&LETTER_BODIES, id.row())
-}
-
-/// All of them: one that were passed over could later overwrite what is newer.
-async fn of_key(tx: &Tx, key: &str) -> store::Result<Vec<(LetterKey, LetterRow)>> {
-    let mut letters: Vec<(LetterKey, LetterRow)> = Vec::new();
-    loop {
-        let mut range = Range::prefix((key,), PAGE)?;
-        if let Some((last, _)) = letters.last() {
-            range = range.after(last.clone())?;
-        }
-        let page = tx.scan(&LETTERS, range).await?;
-        let is_last = page.len() < PAGE;
-        letters.extend(page);
-        if is_last {
-            return Ok(letters);
-        }
+    tx.delete(&LETTER_BODIES, id.row())?;
+    let key = (id.key.as_str(),);
+    let mut letters = tx.get(&LETTER_KEYS, key).await?.unwrap_or_default();
+    letters.letters -= 1;
+    if letters.letters > 0 {
+        return tx.put(&LETTER_KEYS, key, &letters);
     }
+    tx.delete(&LETTER_KEYS, key)?;
+    for (document, _) in tx.scan(&NEWER, Range::prefix(key, usize::MAX)?).await? {
+        tx.delete(&NEWER, document)?;
+    }
+    Ok(())
 }
 
 /// At most `limit` letters behind `after`, in an order that stays.
@@ -158,7 +162,7 @@ pub(crate) async fn discard(store: &Store, id: &LetterId) -> Result<bool> {
     store
         .transact(id.shard(), async |tx| {
             let Some(row) = tx.get(&LETTERS, id.row()).await? else { return Ok(false) };
-            remove(tx, id, &row)?;
+            remove(tx, id, &row).await?;
             Ok(true)
         })
         .await

@@ -66,12 +66,19 @@ impl Prefixes {
         let mut added = Vec::new();
         for name in names {
             if self.number(name).is_none() {
-                let number = self.lines.iter().map(|line| line.number).max().unwrap_or_default() + 1;
+                let number = self.next_number();
                 self.lines.push(Line { name: name.to_owned(), number, retired: false });
                 added.push((name.to_owned(), number));
             }
         }
         added
+    }
+
+    /// Behind the last one; where a person has given the very last number, the first that nobody ever had.
+    fn next_number(&self) -> u32 {
+        let last = self.lines.iter().map(|line| line.number).max().unwrap_or_default();
+        let is_new = |number: &u32| self.lines.iter().all(|line| line.number != *number);
+        last.checked_add(1).or_else(|| (1..=u32::MAX).find(is_new)).unwrap_or(u32::MAX)
     }
 
     /// Marks a dropped snippet; its number stays taken.
@@ -113,6 +120,12 @@ mod tests {
         );
         assert_eq!(Prefixes::read(&prefixes.write()).unwrap(), prefixes);
         assert_eq!(prefixes.add_missing(["b"].into_iter()), [("b".into(), 12)]);
+    }
+
+    #[test]
+    fn behind_the_last_number_there_are_those_that_nobody_had() {
+        let mut prefixes = Prefixes::read("a 1\nb 2 retired\nc 4294967295").unwrap();
+        assert_eq!(prefixes.add_missing(["d", "e"].into_iter()), [("d".into(), 3), ("e".into(), 4)]);
     }
 
     #[test]

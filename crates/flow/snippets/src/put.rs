@@ -8,10 +8,23 @@ use store::{Read as _, Tx};
 use crate::convertors::Document;
 use crate::letters;
 use crate::prepare::Change;
-use crate::tables::{DOCUMENTS, DocumentKey, DocumentRow, EXPIRIES, Written};
+use crate::tables::{DOCUMENTS, DocumentKey, DocumentRow, EXPIRIES};
 
 /// How long the grave of a deleted document keeps late messages away.
 const GRAVE: Duration = Duration::from_secs(24 * 3600);
+
+/// A document of a snippet, in one language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) snippet: String,
+    pub(crate) language: String,
+}
+
+impl From<&Change> for Written {
+    fn from(change: &Change) -> Self {
+        Self { snippet: change.snippet.name.clone(), language: change.language.clone() }
+    }
+}
 
 /// Who writes.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +54,7 @@ impl Origin {
     }
 }
 
-/// Writes what is not older than what is there, and notes it in the letters of the key.
+/// Writes what is not older than what is there, and notes it for the letters of the key.
 pub(crate) async fn write(
     tx: &mut Tx,
     key: &str,
@@ -50,11 +63,11 @@ pub(crate) async fn write(
     now: Timestamp,
 ) -> store::Result<()> {
     let written = write_documents(tx, key, changes, origin, now).await?;
-    let before = match origin {
-        Origin::Retry { order, .. } => order,
-        _ => i64::MAX,
+    let up_to = match origin {
+        Origin::Retry { order, .. } => Some(order),
+        Origin::Request | Origin::Message { .. } => None,
     };
-    letters::note_overwritten(tx, key, &written, before).await
+    letters::note_newer(tx, key, &written, up_to).await
 }
 
 /// Writes what is not older than what is there; says which documents that were. Letters of the key are to be told.
@@ -74,7 +87,7 @@ pub(crate) async fn write_documents(
         }
         let new = new_row(change, origin, old.as_ref(), now);
         replace(tx, row_key, old.as_ref(), new.as_ref())?;
-        written.push(Written { snippet: change.snippet.name.clone(), language: change.language.clone() });
+        written.push(change.into());
     }
     Ok(written)
 }

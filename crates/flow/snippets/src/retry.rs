@@ -8,9 +8,9 @@ use store::{Range, Read as _, Shard};
 use crate::consume::changes;
 use crate::error::{Error, Result};
 use crate::letters::{self, LetterId};
-use crate::put::{Origin, write};
+use crate::put::{Origin, Written, write};
 use crate::snippets::Snippets;
-use crate::tables::{LETTER_BODIES, LETTERS, LetterRow, RETRIES, Written};
+use crate::tables::{LETTER_BODIES, LETTERS, LetterRow, RETRIES};
 use crate::{Format, metrics};
 
 pub(crate) const CHANNEL: &str = "snippets_retries";
@@ -91,18 +91,16 @@ pub(crate) async fn attempt(snippets: &Snippets, id: &LetterId) -> Result<()> {
                 Ok(changes) => changes,
                 Err(error) => return fail(tx, snippets, id, row, retries, error, now).map(Err),
             };
-            let newer = |change: &&crate::prepare::Change| {
-                let written =
-                    Written { snippet: change.snippet.name.clone(), language: change.language.clone() };
-                !row.overwritten.contains(&written)
-            };
-            let left: Vec<_> = changes.iter().filter(newer).cloned().collect();
+            let documents: Vec<Written> = changes.iter().map(Written::from).collect();
+            let newer = letters::newer(tx, &id.key, &documents).await?;
+            let left = changes.iter().zip(newer).filter(|(_, newer)| *newer < row.order);
+            let left: Vec<_> = left.map(|(change, _)| change.clone()).collect();
             if left.is_empty() {
-                return supersede(tx, id, row).map(Err);
+                return supersede(tx, id, row).await.map(Err);
             }
             let origin = Origin::Retry { version: row.source_version, order: row.order };
             write(tx, &id.key, &left, origin, now).await?;
-            letters::remove(tx, id, &row)?;
+            letters::remove(tx, id, &row).await?;
             Ok(Ok(()))
         })
         .await?;
@@ -111,9 +109,9 @@ pub(crate) async fn attempt(snippets: &Snippets, id: &LetterId) -> Result<()> {
 }
 
 /// A letter in the lane goes; a dead one stays to be seen, until somebody drops it.
-fn supersede(tx: &mut store::Tx, id: &LetterId, row: LetterRow) -> Result<Error> {
+async fn supersede(tx: &mut store::Tx, id: &LetterId, row: LetterRow) -> Result<Error> {
     if row.not_before.is_some() {
-        letters::remove(tx, id, &row)?;
+        letters::remove(tx, id, &row).await?;
     } else {
         tx.put(&LETTERS, id.row(), &LetterRow { superseded: true, ..row })?;
     }

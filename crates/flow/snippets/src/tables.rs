@@ -23,6 +23,12 @@ pub(crate) const LETTERS: Table<LetterKey, LetterRow> =
     Table::new(SYSTEM, "letters", LETTER_COLUMNS, Space::Small);
 pub(crate) const LETTER_BODIES: Table<LetterKey, BodyRow> =
     Table::new(SYSTEM, "letter_bodies", LETTER_COLUMNS, Space::Large);
+/// The keys that have letters.
+pub(crate) const LETTER_KEYS: Table<(String,), LetterKeyRow> =
+    Table::new(SYSTEM, "letter_keys", &["key"], Space::Small);
+/// Key, snippet, language: up to which of the key's letters this document is the newer one.
+pub(crate) const NEWER: Table<(String, String, String), i64> =
+    Table::new(SYSTEM, "newer", &["key", "snippet", "language"], Space::Small);
 /// Messages to be tried again, by time.
 pub(crate) const RETRIES: Table<(Timestamp, String, String, u32, i64, String), ()> = Table::new(
     SYSTEM,
@@ -46,6 +52,8 @@ pub fn tables() -> Vec<TableSpec> {
         EXPIRIES.spec(),
         LETTERS.spec(),
         LETTER_BODIES.spec(),
+        LETTER_KEYS.spec(),
+        NEWER.spec(),
         RETRIES.spec(),
         PREFIXES.spec(),
         RETIRED.spec(),
@@ -77,15 +85,6 @@ impl DocumentRow {
     }
 }
 
-/// A document of a section, in one language.
-#[derive(Clone, PartialEq, Eq, Message, Serialize)]
-pub(crate) struct Written {
-    #[prost(string, tag = "1")]
-    pub(crate) snippet: String,
-    #[prost(string, tag = "2")]
-    pub(crate) language: String,
-}
-
 #[derive(Clone, PartialEq, Message, Serialize)]
 pub(crate) struct LetterRow {
     #[prost(string, tag = "1")]
@@ -97,21 +96,28 @@ pub(crate) struct LetterRow {
     /// When it is tried again; none for a dead letter.
     #[prost(int64, optional, tag = "4")]
     pub(crate) not_before: Option<i64>,
-    /// What something newer has been written to since.
-    #[prost(message, repeated, tag = "5")]
-    pub(crate) overwritten: Vec<Written>,
     /// Letters of one key in the order of their messages.
-    #[prost(int64, tag = "6")]
+    #[prost(int64, tag = "5")]
     pub(crate) order: i64,
-    #[prost(int64, optional, tag = "7")]
+    #[prost(int64, optional, tag = "6")]
     pub(crate) source_version: Option<i64>,
-    #[prost(string, tag = "8")]
+    #[prost(string, tag = "7")]
     pub(crate) language: String,
     /// Everything that it would write is newer already.
-    #[prost(bool, tag = "9")]
+    #[prost(bool, tag = "8")]
     pub(crate) superseded: bool,
-    #[prost(uint64, tag = "10")]
+    #[prost(uint64, tag = "9")]
     pub(crate) size: u64,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(crate) struct LetterKeyRow {
+    /// How many there are; with the last one the row goes, and with it what stands in `newer`.
+    #[prost(int64, tag = "1")]
+    pub(crate) letters: i64,
+    /// The order of the last one that came.
+    #[prost(int64, tag = "2")]
+    pub(crate) last: i64,
 }
 
 #[derive(Clone, PartialEq, Message, Serialize)]

@@ -115,6 +115,7 @@ impl Feed {
             task_id: self.task,
             dry_run: false,
             kind: Some(kind),
+            ..FeedMessage::default()
         };
         let batches = records.chunks(BATCH).enumerate().map(|(place, records)| {
             message(Kind::Batch(FeedBatch { number: place as i64 + 1, records: records.to_vec() }))

@@ -33,7 +33,7 @@ use crate::window::Window;
 pub use recognise::Format;
 
 /// One record of a file.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RawRecord {
     /// Where it begins.
     pub line: u64,
@@ -87,7 +87,7 @@ pub struct Records {
 pub fn records(input: impl Read + Send + 'static, limits: &Limits) -> Result<Records, Fatal> {
     let read_bytes = Arc::new(AtomicU64::new(0));
     let (packing, unpacked) = unpack::unpack(input, limits, &read_bytes)?;
-    let mut window = Window::new(Text::open(unpacked)?);
+    let mut window = Window::new(Text::open(unpacked, limits.piece_bytes)?);
     let (format, source) = recognise::recognise(&mut window, limits)?;
     let limits = limits.clone();
     Ok(Records {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use model::{Issue, IssueType, Level};
 use prost::Message as _;
 use tokio::sync::mpsc;
-use wire::feeds::{FeedBatch, FeedRecord, FeedSettings, TaskSettings, feed_message};
+use wire::feeds::{FeedBatch, FeedRecord, FeedSettings, Task, TaskSettings, feed_message};
 
 use crate::fingerprints::{self, Known, Noted};
 use crate::source::{Unified, Unify};
@@ -41,7 +41,7 @@ pub(super) struct Progress {
 pub(super) struct Job {
     pub(super) key: FeedKey,
     pub(super) task_id: i64,
-    pub(super) dry_run: bool,
+    pub(super) task: Task,
     pub(super) settings: TaskSettings,
     pub(super) unify: Arc<dyn Unify>,
     pub(super) known: Option<Known>,
@@ -110,7 +110,7 @@ fn hand_over(
     shrink(&mut content);
     let count = content.len();
     let kind = feed_message::Kind::Batch(FeedBatch { number: progress.batches, records: content });
-    let message = tasks::message(&job.key, job.task_id, job.dry_run, kind);
+    let message = tasks::message(&job.key, job.task_id, &job.task, kind);
     out.blocking_send(Cut { message, records: count, progress: *progress }).is_ok()
 }
 

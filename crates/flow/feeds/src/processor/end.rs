@@ -42,7 +42,7 @@ pub async fn finish(feeds: &Feeds, taken: &Taken, whole: SentWhole) -> Result<()
                 removal: false,
             };
             let kind = feed_message::Kind::Terminal(terminal);
-            tasks::tell_offers(tx, key, taken.task_id, task.dry_run, kind).await?;
+            tasks::tell_offers(tx, key, taken.task_id, &task, kind).await?;
             name_fingerprints(tx, taken, kept.as_ref()).await?;
         }
         Ok(taken.lock.release(tx).await?)
@@ -116,7 +116,7 @@ async fn fail(tx: &mut Tx, feeds: &Feeds, taken: &Taken, error: TaskError) -> Re
     }
     let abort = FeedAbort { reason: error.code.clone() };
     let kind = feed_message::Kind::Abort(abort);
-    tasks::tell_offers(tx, key, taken.task_id, task.dry_run, kind).await?;
+    tasks::tell_offers(tx, key, taken.task_id, &task, kind).await?;
     tasks::end(tx, feeds, key, taken.task_id, &mut task, End::with(TaskStatus::TaskFailed, error)).await
 }
 

@@ -54,7 +54,7 @@ pub async fn send(feeds: &Feeds, taken: &Taken) -> Result<Sent> {
     let job = Job {
         key: taken.key.clone(),
         task_id: taken.task_id,
-        dry_run: taken.task.dry_run,
+        task: taken.task.clone(),
         settings,
         unify,
         known: known(feeds, taken).await?,

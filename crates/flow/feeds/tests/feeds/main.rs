@@ -5,6 +5,7 @@ mod crashes;
 mod docs;
 mod fetched;
 mod formats;
+mod fuzzed;
 mod hostile;
 mod offers;
 mod own;

@@ -38,6 +38,8 @@ pub(crate) struct FeedState {
     pub(crate) same: usize,
     /// Results of these batches are lost.
     pub(crate) drop_results: bool,
+    /// The erasures after which the loads were made.
+    pub(crate) erasures: BTreeSet<i64>,
 }
 
 impl Offers {
@@ -52,6 +54,7 @@ impl Offers {
     fn answer(&self, message: FeedMessage) -> Vec<feed_result::Kind> {
         let mut states = self.0.lock().unwrap();
         let state = states.entry((message.seller_id, message.namespace)).or_default();
+        state.erasures.insert(message.after_erasure);
         let stale = !message.dry_run && (message.task_id < state.current || message.task_id <= state.ended);
         match message.kind.unwrap() {
             feed_message::Kind::Batch(batch) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use feeds::config::Settings;
 use feeds::erase::Erasures;
 use feeds::feed::Pause;
-use feeds::tables::FEED_DUE;
+use feeds::tables::{FEED_DUE, WEBHOOKS};
 use feeds::upload::Upload;
 use feeds::{Error, FeedKey};
 use store::{Range, Shard};
@@ -111,16 +111,9 @@ async fn nothing_of_an_erased_seller_stays_but_the_number_of_his_loads() {
     };
     feeds::feed::put(&world.feeds, &fetched, url).await.unwrap();
     let waiting = world.upload(&key, &many(0..9)).await;
-    let (topics, end) = (world.feeds.topics.clone(), world.tasks.shutdown().clone());
-    topics.ensure(feeds::ERASURES_TOPIC, 1).await.unwrap();
-    for _ in 0..2 {
-        topics.publish(feeds::ERASURES_TOPIC, vec![topics::Message::new("shop", "shop")]).await.unwrap();
-    }
-    let erasures = Erasures(world.feeds.clone());
-    world.tasks.spawn("erasures", async move {
-        topics::consume::run(topics, feeds::ERASURES_TOPIC, feeds::results::GROUP, erasures, end).await;
-    });
-    world.settle().await;
+    hear_erasures(&world).await;
+    erase(&world, 1).await;
+    erase(&world, 1).await;
     feeds::cleanup::forget_due(&world.feeds).await.unwrap();
     world.process().await;
     for task_id in [ended, waiting] {
@@ -138,6 +131,75 @@ async fn nothing_of_an_erased_seller_stays_but_the_number_of_his_loads() {
     // The neighbour's file and fingerprints.
     assert_eq!(world.objects.names().len(), 2);
     assert_eq!(world.load(&key, &many(0..2)).await.task_id, waiting + 1);
+}
+
+/// The consumer of erasures.
+async fn hear_erasures(world: &World) {
+    let (topics, end) = (world.feeds.topics.clone(), world.tasks.shutdown().clone());
+    topics.ensure(feeds::ERASURES_TOPIC, 1).await.unwrap();
+    let erasures = Erasures(world.feeds.clone());
+    world.tasks.spawn("erasures", async move {
+        topics::consume::run(topics, feeds::ERASURES_TOPIC, feeds::results::GROUP, erasures, end).await;
+    });
+}
+
+/// The word that «shop» is erased, and what follows from it.
+async fn erase(world: &World, asked_at: i64) {
+    let word = topics::Message::new("shop", model::erasure::write("shop", asked_at));
+    world.feeds.topics.publish(feeds::ERASURES_TOPIC, vec![word]).await.unwrap();
+    world.settle().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_to_be_told_of_an_erased_seller_is_not_told() {
+    let world = World::new().await;
+    let of_shard = |name: &String| Shard::of(name) == seller().shard();
+    let neighbour = (0..).map(|number| format!("shop-{number}")).find(of_shard).unwrap();
+    let neighbour = FeedKey::new(&neighbour, "default").unwrap();
+    for key in [&seller(), &neighbour] {
+        let settings = FeedSettings {
+            webhook_url: "http://127.0.0.1:9/hook".to_owned(),
+            ..feeds::feed::default_settings(&world.feeds)
+        };
+        feeds::feed::put(&world.feeds, key, settings).await.unwrap();
+        for _ in 0..3 {
+            let failed = world.load(key, "<feed version=\"1\"><offers><offer").await;
+            assert_eq!(failed.task.status(), TaskStatus::TaskFailed);
+        }
+    }
+    let waiting = async || -> Vec<String> {
+        let shards = [seller().shard()];
+        let rows = world.feeds.store.scan_shards(&WEBHOOKS, &shards, Range::all(10)).await.unwrap();
+        rows.into_iter().map(|(_, (_, seller, ..), _)| seller).collect()
+    };
+    assert_eq!(waiting().await.len(), 6);
+    hear_erasures(&world).await;
+    erase(&world, 1).await;
+    assert_eq!(waiting().await, vec![neighbour.seller.as_str(); 3]);
+}
+
+/// The offers must be able to tell his loads from those of before, and a word that comes again is not a new wish.
+#[tokio::test(start_paused = true)]
+async fn an_erased_seller_may_come_back() {
+    let world = World::new().await;
+    let key = seller();
+    hear_erasures(&world).await;
+    assert_eq!(world.load(&key, &many(0..2)).await.task.after_erasure, 0);
+    erase(&world, 5).await;
+    let (other, removed) = (FeedKey::new("shop", "other").unwrap(), FeedKey::new("shop", "removed").unwrap());
+    for key in [&key, &other, &removed] {
+        assert_eq!(world.load(key, &many(0..2)).await.task.after_erasure, 5, "{key:?}");
+    }
+    let removal = feeds::feed::remove(&world.feeds, &removed, OnMissing::Delete).await.unwrap();
+    assert_eq!(world.ended(&removed, removal).await.task.after_erasure, 5);
+    let told = |key| world.offers.state(key, |state| Vec::from_iter(state.erasures.clone()));
+    assert_eq!((told(&key), told(&removed)), (vec![0, 5], vec![5]), "every message says it");
+
+    erase(&world, 5).await;
+    erase(&world, 4).await;
+    assert!(feeds::history::feed(&world.feeds, &key).await.is_ok(), "he came back, and the word is old");
+    erase(&world, 6).await;
+    assert!(matches!(feeds::history::feed(&world.feeds, &key).await, Err(Error::NoFeed(_))));
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,7 +13,7 @@ use wire::offers::SweepRow;
 use wire::offers::sweep_row::Phase;
 
 use super::{Load, terminal};
-use crate::tables::{FEED_DECISIONS, FEED_HEAD, FEED_SWEEPS};
+use crate::tables::{ERASURES, FEED_DECISIONS, FEED_HEAD, FEED_SWEEPS};
 use crate::{Offers, Result};
 
 /// What became of the word.
@@ -72,8 +72,10 @@ async fn decide_in(tx: &mut Tx, decision: &FeedDecision) -> Result<Decided> {
     let key = (&*load.seller, &*load.namespace, load.task);
     let confirms = decision.word() == Word::Confirm;
     let Some(row) = tx.get(&FEED_SWEEPS, key).await? else {
-        let head = tx.get(&FEED_HEAD, load.feed()).await?.unwrap_or_default();
-        if terminal::is_stale(&head, &load) {
+        let head = tx.get(&FEED_HEAD, load.feed()).await?;
+        // A late word on a load of an erased seller would wait for ever.
+        let is_erased = head.is_none() && tx.get(&ERASURES, (&*load.seller,)).await?.is_some();
+        if is_erased || terminal::is_stale(&head.unwrap_or_default(), &load) {
             return Ok(Decided::Superseded);
         }
         tx.put(&FEED_DECISIONS, key, decision)?;

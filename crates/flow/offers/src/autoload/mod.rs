@@ -26,19 +26,23 @@ pub mod sweep;
 mod terminal;
 mod walk;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use async_trait::async_trait;
 use model::names;
 use prost::Message as _;
-use store::{Shard, Tx};
+use store::{Read as _, Shard, Tx};
 use topics::Record;
 use topics::consume::{Failure, Handler, Undecodable};
 use wire::feeds::feed_message::Kind;
 use wire::feeds::{FeedBatch, FeedMessage};
+use wire::offers::Erasure;
 
 pub use decisions::{Decided, Decisions, decide};
 pub use walk::WALK;
 
-use crate::{Offers, Result};
+use crate::tables::ERASURES;
+use crate::{Offers, Result, erase};
 
 /// Which load is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,11 +79,43 @@ impl Handler for Batches {
 
     async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
         let messages = records.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
+        let messages = without_erased(tx, messages).await.map_err(crate::error::failure)?;
         for (load, part) in runs(messages) {
             apply(tx, &self.0, &load, part).await.map_err(crate::error::failure)?;
         }
         Ok(())
     }
+}
+
+/// Without what was made before its seller was erased: nobody waits for an answer, and nothing may be kept of it.
+async fn without_erased(tx: &Tx, messages: Vec<FeedWord>) -> Result<Vec<(Load, Kind)>> {
+    let sellers: BTreeSet<&str> = messages.iter().map(|message| message.load.seller.as_str()).collect();
+    let erasures = tx.get_many(&ERASURES, sellers.iter().map(|seller| (*seller,))).await?;
+    let erased: BTreeMap<String, Erasure> = sellers
+        .into_iter()
+        .zip(erasures)
+        .filter_map(|(seller, row)| Some((seller.to_owned(), row?)))
+        .collect();
+    let mut kept = Vec::with_capacity(messages.len());
+    for FeedWord { load, after_erasure, kind } in messages {
+        if erase::made_since(erased.get(&load.seller), after_erasure) {
+            kept.push((load, kind));
+        } else {
+            tracing::info!(
+                namespace = load.namespace,
+                task = load.task,
+                "a load of an erased seller is dropped"
+            );
+        }
+    }
+    Ok(kept)
+}
+
+/// A message about a load, taken apart.
+struct FeedWord {
+    load: Load,
+    after_erasure: i64,
+    kind: Kind,
 }
 
 /// What is applied together.
@@ -120,7 +156,7 @@ fn runs(messages: Vec<(Load, Kind)>) -> Vec<(Load, Part)> {
     runs
 }
 
-fn decode(record: &Record) -> Result<(Load, Kind), Failure> {
+fn decode(record: &Record) -> Result<FeedWord, Failure> {
     let message = FeedMessage::decode(record.payload.as_ref()).map_err(Failure::determinate)?;
     if message.seller_id.as_bytes() != record.key {
         return Err(Failure::determinate("the key of a load's record is not its seller"));
@@ -139,5 +175,5 @@ fn decode(record: &Record) -> Result<(Load, Kind), Failure> {
         task: message.task_id,
         dry: message.dry_run,
     };
-    Ok((load, kind))
+    Ok(FeedWord { load, after_erasure: message.after_erasure, kind })
 }

@@ -22,6 +22,7 @@ scenarios! {
     what_the_file_no_longer_has_goes_and_the_rows_of_the_task_too
     a_large_sweep_goes_in_numbered_steps
     a_newer_task_saves_what_it_has
+    the_last_number_that_a_task_can_have_is_swept_too
     a_missing_batch_deletes_nothing
     an_aborted_task_deletes_nothing_and_is_over
     an_abort_before_any_batch_leaves_an_older_hold
@@ -115,6 +116,13 @@ async fn a_newer_task_saves_what_it_has(offers: &Offers) {
     feed.terminal(3, ends(2)).await;
     feed.sweep().await;
     assert_eq!(feed.end(3).await, "DONE: 4 created, 1 unchanged, 2 deleted");
+}
+
+async fn the_last_number_that_a_task_can_have_is_swept_too(offers: &Offers) {
+    let feed = Feed::new(offers);
+    feed.load(1, records(0..3, 1)).await;
+    feed.load(i64::MAX, records(0..2, 1)).await;
+    assert_eq!(feed.end(i64::MAX).await, "DONE: 2 unchanged, 1 deleted");
 }
 
 async fn a_missing_batch_deletes_nothing(offers: &Offers) {

@@ -1,14 +1,18 @@
 use futures::StreamExt as _;
 use model::{Offer, OfferId};
 use offers::archive::{ids, leave};
+use offers::autoload::Decided;
 use offers::erase;
 use offers::tables::{ARCHIVE_FILES, FEED, FEED_ORDINALS, OFFER};
 use offers::write::{Expected, Verb};
 use offers::{Error, Offers, Settings};
 use store::{FaultPlan, Faults, Range, Read as _, Shard};
+use wire::feeds::FeedDecision;
+use wire::feeds::feed_decision::Word;
 use wire::offers::FeedRow;
 use wire::offers::erasure::Phase;
 
+use crate::feed::{Feed, NAMESPACE, SELLER, ends, records};
 use crate::kept::{Engine, Kept, keep, me};
 
 /// Two sellers of one shard, so that one must not be mistaken for the other.
@@ -117,4 +121,48 @@ async fn killed_at_any_step_it_is_finished_later() {
             return;
         }
     }
+}
+
+/// What the feeds had under way when the seller was erased comes when all is done.
+#[tokio::test]
+async fn what_a_load_of_before_brings_late_is_not_taken() {
+    let kept = keep(Engine::Memory, Settings::default()).await;
+    let early = Feed::new(&kept.offers);
+    early.batch(1, 1, records(0..3, 1)).await;
+    let wish = async || {
+        let asked_at = kept.offers.erase(SELLER, "test").await.unwrap().asked_at;
+        erase::go_on(&kept.offers, None, Shard::of(SELLER)).await.unwrap();
+        asked_at
+    };
+    let asked_at = wish().await;
+    assert_nothing_left(&kept, SELLER, &[]).await;
+
+    // The next batches of the load under way, of one that waited, of a dry run, their ends, and a person's word.
+    early.batch(1, 2, records(3..6, 1)).await;
+    early.batch(2, 1, records(0..6, 2)).await;
+    early.dry_batch(3, 1, records(0..6, 3)).await;
+    early.dry_terminal(3, ends(1)).await;
+    early.terminal(2, ends(1)).await;
+    early.abort(1).await;
+    let decision = FeedDecision {
+        seller_id: SELLER.into(),
+        namespace: NAMESPACE.into(),
+        task_id: 2,
+        word: Word::Confirm.into(),
+        who: "test".into(),
+    };
+    assert_eq!(offers::autoload::decide(&kept.offers, &decision).await.unwrap(), Decided::Superseded);
+    early.sweep().await;
+    assert_nothing_left(&kept, SELLER, &[]).await;
+
+    // The seller comes back: the feeds know of the erasure, and say so.
+    let back = Feed { after_erasure: asked_at, ..early.clone() };
+    back.load(4, records(0..2, 1)).await;
+    assert_eq!(exported(&kept.offers, SELLER).await.len(), 2);
+    early.batch(1, 3, records(6..9, 1)).await;
+    assert_eq!(exported(&kept.offers, SELLER).await.len(), 2);
+    // And goes again, at the same moment of the clock: it is another wish.
+    assert!(wish().await > asked_at);
+    back.batch(4, 2, records(2..4, 1)).await;
+    assert_nothing_left(&kept, SELLER, &[]).await;
 }

@@ -45,6 +45,8 @@ const OUTBOX: Table<(i64,), OutboxRow> = Table::new("topics", "outbox", &["seq"]
 pub(crate) struct Feed {
     pub(crate) offers: Offers,
     pub(crate) namespace: String,
+    /// The erasure that the loads were made after.
+    pub(crate) after_erasure: i64,
 }
 
 /// A good record; the version changes its content and its fingerprint.
@@ -89,11 +91,11 @@ pub(crate) fn same(external_id: &str, version: u8) -> FeedRecord {
 
 impl Feed {
     pub(crate) fn new(offers: &Offers) -> Self {
-        Self { offers: offers.clone(), namespace: NAMESPACE.into() }
+        Self::in_namespace(offers, NAMESPACE)
     }
 
     pub(crate) fn in_namespace(offers: &Offers, namespace: &str) -> Self {
-        Self { offers: offers.clone(), namespace: namespace.into() }
+        Self { offers: offers.clone(), namespace: namespace.into(), after_erasure: 0 }
     }
 
     fn shard() -> Shard {
@@ -107,6 +109,7 @@ impl Feed {
             task_id: task,
             dry_run,
             kind: Some(kind),
+            after_erasure: self.after_erasure,
         };
         Record {
             partition: 0,

@@ -259,6 +259,7 @@ impl Load {
             task_id: self.task,
             dry_run: false,
             kind: Some(kind),
+            ..FeedMessage::default()
         };
         let record = Record {
             partition: 0,

@@ -123,7 +123,7 @@ async fn nothing_of_an_erased_seller_stays() {
     photos::upload(&world.photos(), SELLER, jpeg(300, 200, 2)).await.unwrap();
     let other = photos::upload(&world.photos(), "seller-2", jpeg(300, 200, 3)).await.unwrap();
     for _ in 0..2 {
-        world.apply(&photos::Erasures, SELLER.as_bytes().to_vec()).await;
+        world.apply(&photos::Erasures, model::erasure::write(SELLER, 1)).await;
     }
     world.deliver().await;
     world.sweep().await;
@@ -149,7 +149,7 @@ async fn an_erasure_of_many_goes_on_by_itself() {
     let topics =
         topics::Topics::open("embedded:", world.store.clone(), None, topics::Options::default()).unwrap();
     topics.ensure(photos::ERASURES_TOPIC, 1).await.unwrap();
-    let sent = vec![topics::Message::new(SELLER, SELLER)];
+    let sent = vec![topics::Message::new(SELLER, model::erasure::write(SELLER, 1))];
     topics.publish(photos::ERASURES_TOPIC, sent).await.unwrap();
     let (shutdown, topic) = (kit::Shutdown::new(), photos::ERASURES_TOPIC);
     let emptied = async {

@@ -73,12 +73,12 @@ async fn discard(
     }
 }
 
-fn write_id(id: &LetterId) -> String {
+pub(crate) fn write_id(id: &LetterId) -> String {
     let parts = serde_json::json!([id.key, id.topic, id.partition, id.offset, id.section]);
     BASE64_URL_SAFE_NO_PAD.encode(parts.to_string())
 }
 
-fn parse_id(text: &str) -> Result<LetterId> {
+pub(crate) fn parse_id(text: &str) -> Result<LetterId> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok();
     let parts = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     match parts {

@@ -2,4 +2,4 @@
 
 mod constant;
 pub mod http;
-mod letters;
+pub(crate) mod letters;

@@ -22,6 +22,7 @@ pub use outline::Place;
 pub use section::Section;
 pub(crate) use section::{TopicInput, Work};
 pub use text::option_names;
+pub(crate) use text::printed;
 pub(crate) use tree::refuse_segment;
 
 use self::tree::{Node, join};

@@ -51,6 +51,11 @@ pub(super) fn read(text: &str) -> Result<Written, ConfigError> {
     Ok(section(text, &message, &outline(text), Place { line: 1, column: 1 }))
 }
 
+/// The text as prost-reflect prints what it has read of it; none: it cannot be read.
+pub(crate) fn printed(text: &str) -> Option<String> {
+    Some(DynamicMessage::parse_text_format(SECTION.clone(), text).ok()?.to_text_format())
+}
+
 fn section(text: &str, message: &DynamicMessage, fields: &[Field<'_>], place: Place) -> Written {
     let place_of = |name: &str, fields: &[Field<'_>]| {
         fields.iter().find(|field| field.name == name).map_or(place, |field| Place::of(text, field.offset))

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod convert;
+mod counting;
 mod docs;
 mod groups;
 mod hostile;

@@ -2,9 +2,11 @@
 
 use kit::Clock;
 use serde_json::json;
+use store::{Range, Read as _, Shard, Store};
 use topics::Message;
 
-use crate::world::World;
+use crate::counting::Counted;
+use crate::world::{World, memory};
 
 const CONFIG: &str = r#"Body { InputSameAsOutput: true Output: JSON InputTopic: "news" InputForLB: JSON KeyExtractor: "json:/id"
   Section { Name: "item" Body { Recursive: ["full", "strict"] UploadOverLBRetryCount: 2
@@ -16,7 +18,11 @@ const STRICT: &str = r#"{"properties": {"n": {"type": "integer"}}}"#;
 const OPEN: &str = "{}";
 
 async fn world() -> World {
-    let world = World::at(CONFIG, &[("strict.json", STRICT)], Clock::system()).await;
+    world_on(memory()).await
+}
+
+async fn world_on(store: Store) -> World {
+    let world = World::on(store, CONFIG, &[("strict.json", STRICT)], Clock::system()).await;
     for topic in ["news", "dead", "versions"] {
         world.topics.ensure(topic, 4).await.unwrap();
     }
@@ -159,7 +165,6 @@ async fn a_lower_version_is_dropped_and_a_delete_leaves_a_grave() {
     world.letters(0, 0).await;
 }
 
-/// Letters of a key are read in pages of a thousand; a write must reach those of the second page too.
 #[tokio::test]
 async fn a_write_is_newer_than_every_letter_of_its_key_however_many_there_are() {
     const LETTERS: usize = 1_203;
@@ -167,12 +172,7 @@ async fn a_write_is_newer_than_every_letter_of_its_key_however_many_there_are() 
     world.start();
     let messages = (0..LETTERS).map(|n| message("k", &json!(n.to_string()))).collect();
     world.topics.publish("dead", messages).await.unwrap();
-    world
-        .until(|| async {
-            let count = world.snippets.letters(None, 2 * LETTERS).await.unwrap().len();
-            if count == LETTERS { Ok(()) } else { Err(format!("{count} letters")) }
-        })
-        .await;
+    letters_are(&world, LETTERS).await;
     world.put("/dead/k", "{\"n\": 2}").await.is(200);
     std::fs::write(world.folder.path().join("strict.json"), OPEN).unwrap();
     world.call("POST", "/-/reload", &[], "").await.is(204);
@@ -182,6 +182,83 @@ async fn a_write_is_newer_than_every_letter_of_its_key_however_many_there_are() 
         assert!(matches!(late, Err(snippets::Error::Superseded(_))), "letter {place}: {late:?}");
     }
     assert_eq!(world.get("/dead/k").await.is(200), json!({"dead": {"n": 2}}));
+}
+
+/// Counted in rows, which transactions of the snippets read: with a thousand letters of the key as with the first ones.
+#[tokio::test]
+async fn a_message_costs_the_same_however_many_of_its_key_have_failed() {
+    const ROUNDS: usize = 10;
+    const EACH: usize = 100;
+    let (counted, store) = Counted::over(&memory());
+    let world = world_on(store).await;
+    world.start();
+    let rows = || counted.take(&world.store, "snippets");
+    let mut failing = Vec::new();
+    for round in 1..=ROUNDS {
+        rows();
+        let messages = (0..EACH).map(|n| message("k", &json!(n.to_string()))).collect();
+        world.topics.publish("dead", messages).await.unwrap();
+        letters_are(&world, round * EACH).await;
+        failing.push(rows());
+    }
+    // For each message: is it there already, and what is known of its key.
+    assert!(failing.iter().all(|rows| *rows <= 4 * EACH), "{failing:?}");
+
+    world.put("/dead/k", "{\"n\": 2}").await.is(200);
+    assert!(rows() <= 4, "a write looks at the key, at its document and at what is noted of that");
+    std::fs::write(world.folder.path().join("strict.json"), OPEN).unwrap();
+    world.call("POST", "/-/reload", &[], "").await.is(204);
+    publish(&world, "dead", message("k", &json!("newer than all"))).await;
+    world.becomes("/dead/k", r#"{"dead":{"id":"k","n":"newer than all"}}"#).await;
+    let letters = world.snippets.letters(None, ROUNDS * EACH).await.unwrap();
+    rows();
+    for letter in letters {
+        let late = world.snippets.retry_letter(&letter.id).await;
+        assert!(matches!(late, Err(snippets::Error::Superseded(_))), "{late:?}");
+        assert!(world.snippets.drop_letter(&letter.id).await.unwrap());
+        let rows = rows();
+        assert!(rows <= 5, "{rows} rows to try a letter and to drop it");
+    }
+    nothing_is_left(&world, "k").await;
+}
+
+/// A group that is set back brings a message again: it is one letter all the same.
+#[tokio::test]
+async fn a_message_that_comes_again_is_one_letter() {
+    let world = world().await;
+    world.start();
+    publish(&world, "dead", message("k", &json!("old"))).await;
+    letters_are(&world, 1).await;
+    let letter = async || world.snippets.letters(None, 10).await.unwrap().remove(0);
+    let first = letter().await;
+    world.topics.rewind("dead", snippets::GROUP, topics::To::Start).await.unwrap();
+    world
+        .until(|| async {
+            let again = letter().await.failed_at > first.failed_at;
+            if again { Ok(()) } else { Err("the message has not come again".to_owned()) }
+        })
+        .await;
+    letters_are(&world, 1).await;
+    assert!(world.snippets.drop_letter(&first.id).await.unwrap());
+    nothing_is_left(&world, "k").await;
+}
+
+async fn letters_are(world: &World, wanted: usize) {
+    world
+        .until(|| async {
+            let count = world.snippets.letters(None, 2 * wanted).await.unwrap().len();
+            if count == wanted { Ok(()) } else { Err(format!("{count} letters, not {wanted}")) }
+        })
+        .await;
+}
+
+/// No letter of the key's shard, and nothing that was noted for one.
+async fn nothing_is_left(world: &World, key: &str) {
+    let snapshot = world.store.snapshot(Shard::of(key)).await.unwrap();
+    for table in ["letters", "letter_bodies", "letter_keys", "newer", "retries"] {
+        let id = world.store.schema().id("snippets", table).unwrap();
+        assert_eq!(snapshot.scan_raw(id, Range::all(10)).await.unwrap().len(), 0, "{table}");
+    }
 }
 
 /// A backlog is read in large polls by several readers at once; each key still ends with its last message.

@@ -74,10 +74,15 @@ impl World {
     }
 
     pub async fn at(config: &str, files: &[(&str, &str)], clock: Clock) -> Self {
+        Self::on(memory(), config, files, clock).await
+    }
+
+    /// On a store of the test's own making.
+    pub async fn on(store: Store, config: &str, files: &[(&str, &str)], clock: Clock) -> Self {
         let folder = tempfile::tempdir().unwrap();
         write_config(folder.path(), config, files);
         let path = Some(folder.path().join("config.pb.txt"));
-        Self::open(folder, path, clock, Registry::shipped()).await
+        Self::open(folder, path, clock, Registry::shipped(), store).await
     }
 
     /// With validators and convertors of one's own.
@@ -85,12 +90,13 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         write_config_of(folder.path(), config, &[], &registry);
         let path = Some(folder.path().join("config.pb.txt"));
-        Self::open(folder, path, Clock::system(), registry).await
+        Self::open(folder, path, Clock::system(), registry, memory()).await
     }
 
     /// With the configuration that comes with Dvor.
     pub async fn shipped() -> Self {
-        Self::open(tempfile::tempdir().unwrap(), None, Clock::system(), Registry::shipped()).await
+        let folder = tempfile::tempdir().unwrap();
+        Self::open(folder, None, Clock::system(), Registry::shipped(), memory()).await
     }
 
     async fn open(
@@ -98,8 +104,8 @@ impl World {
         config: Option<std::path::PathBuf>,
         clock: Clock,
         registry: Registry,
+        store: Store,
     ) -> Self {
-        let store = memory();
         let topics =
             Topics::open("embedded:", store.clone(), Tokens::all(), topics::Options::default()).unwrap();
         let options = Options { config, retry_pause: Duration::from_millis(20) };

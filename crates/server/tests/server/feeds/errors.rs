@@ -164,7 +164,13 @@ async fn filters_and_pages(feed: &Feed<'_>, all: &[Value]) {
         }
         assert_eq!(paged, whole, "{filter}");
     }
-    for bad in ["level=high", "type=none", "cursor=%21", "limit=0"] {
+    // Cursors that no list gave, though they look like it.
+    let forged = |level: u32, id: &str| {
+        format!("type=geo&cursor={}", feeds::errors::write_cursor(&(level, id.to_owned(), 1)))
+    };
+    let forged = [forged(u32::MAX, "place"), forged(1, "a\0b"), forged(1, &"x".repeat(300))];
+    let bad = ["level=high", "type=none", "cursor=%21", "limit=0"].into_iter();
+    for bad in bad.chain(forged.iter().map(String::as_str)) {
         let refused = feed.call(Method::GET, &format!("/tasks/2/errors?{bad}"), None).await;
         assert_eq!(refused.0, 422, "{bad}: {}", refused.1);
     }

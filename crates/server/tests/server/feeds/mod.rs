@@ -2,6 +2,7 @@
 
 mod client;
 mod errors;
+mod limits;
 mod scenario;
 mod shop;
 mod verbs;

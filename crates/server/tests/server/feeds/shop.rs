@@ -5,9 +5,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use tokio::sync::oneshot;
 
 #[derive(Clone)]
 pub struct Shop {
@@ -19,6 +21,8 @@ pub struct Shop {
 struct Inside {
     /// Path → (body, tag).
     files: HashMap<String, (String, String)>,
+    /// Path → the rest of a body that comes when the test wishes, once.
+    slow: HashMap<String, oneshot::Receiver<String>>,
     calls: Vec<Call>,
 }
 
@@ -50,6 +54,13 @@ impl Shop {
         self.inside.lock().unwrap().files.insert(path.to_owned(), file);
     }
 
+    /// Lays a file of which nothing comes until the rest of it is sent.
+    pub fn lay_slow(&self, path: &str) -> oneshot::Sender<String> {
+        let (sender, rest) = oneshot::channel();
+        self.inside.lock().unwrap().slow.insert(path.to_owned(), rest);
+        sender
+    }
+
     /// The calls of a path so far.
     pub fn calls(&self, path: &str) -> Vec<Call> {
         self.inside.lock().unwrap().calls.iter().filter(|call| call.path == path).cloned().collect()
@@ -62,11 +73,13 @@ async fn serve(State(shop): State<Shop>, request: Request) -> Response {
     let mut inside = shop.inside.lock().unwrap();
     let path = parts.uri.path().to_owned();
     let asked = parts.headers.get(header::IF_NONE_MATCH).and_then(|tag| tag.to_str().ok());
-    let response = match inside.files.get(&path) {
+    let slow = inside.slow.remove(&path);
+    let response = match (slow, inside.files.get(&path)) {
+        (Some(rest), _) => Body::from_stream(futures::stream::once(rest)).into_response(),
         _ if parts.method == Method::POST => StatusCode::NO_CONTENT.into_response(),
-        None => StatusCode::NOT_FOUND.into_response(),
-        Some((_, etag)) if asked == Some(etag) => StatusCode::NOT_MODIFIED.into_response(),
-        Some((body, etag)) => ([(header::ETAG, etag.clone())], body.clone()).into_response(),
+        (None, None) => StatusCode::NOT_FOUND.into_response(),
+        (None, Some((_, etag))) if asked == Some(etag) => StatusCode::NOT_MODIFIED.into_response(),
+        (None, Some((body, etag))) => ([(header::ETAG, etag.clone())], body.clone()).into_response(),
     };
     let body = String::from_utf8_lossy(&body).into_owned();
     let answer = response.status();

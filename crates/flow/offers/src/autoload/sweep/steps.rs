@@ -77,12 +77,11 @@ async fn missing(tx: &Tx, load: &Load, row: &SweepRow, most: usize) -> Result<Mi
 async fn tasks_from(tx: &Tx, load: &Load) -> Result<Vec<i64>> {
     let (seller, namespace) = load.feed();
     let mut tasks = Vec::new();
-    let mut from = load.task;
+    let mut range = Range::all(1).from((seller, namespace, load.task))?.up_to((seller, namespace))?;
     while tasks.len() < MAX_TASKS {
-        let range = Range::all(1).from((seller, namespace, from))?.up_to((seller, namespace))?;
-        let Some(((_, _, task, _), _)) = tx.scan(&FEED_SEEN, range).await?.pop() else { break };
+        let Some(((_, _, task, _), _)) = tx.scan(&FEED_SEEN, range.clone()).await?.pop() else { break };
         tasks.push(task);
-        from = task + 1;
+        range = range.after((seller, namespace, task))?;
     }
     Ok(tasks)
 }
