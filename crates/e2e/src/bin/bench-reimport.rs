@@ -2,13 +2,13 @@
 
 use clap::Parser as _;
 use e2e::bench::{self, Figure};
-use e2e::import::{self, Arguments, Files, Served};
+use e2e::import::{self, Arguments, Cards, Files, Served};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     let (offers, files) = (arguments.offers, Files::write(arguments.offers)?);
-    let served = Served::start(&arguments).await?;
+    let served = Served::start(&arguments, Cards::Made).await?;
     let first = import::import(&served, &files, offers).await?;
     served.rest().await?;
     let again = import::reimport(&served, &files, offers).await?;

@@ -67,6 +67,15 @@ impl Files {
     }
 }
 
+const ALL_BUT_SNIPPETS: &str = "api,relay,offers-scheduler,photos,feed-loader,feed-processor";
+
+/// Whether the process also makes the snippets of every offer that changes, on the same cores and at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cards {
+    Made,
+    NotMade,
+}
+
 /// The program under measurement, and what it keeps its rows in.
 pub struct Served {
     program: Program,
@@ -76,12 +85,16 @@ pub struct Served {
 }
 
 impl Served {
-    pub async fn start(arguments: &Arguments) -> anyhow::Result<Self> {
+    pub async fn start(arguments: &Arguments, cards: Cards) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let services = if arguments.services { Some(Services::open().await?) } else { None };
         let own: Vec<&str> =
             services.iter().flat_map(|services| services.flags.iter().map(String::as_str)).collect();
-        let flags = [&["--allow-private-addresses", "127.0.0.0/8"], own.as_slice()].concat();
+        let roles: &[&str] = match cards {
+            Cards::Made => &[],
+            Cards::NotMade => &["--roles", ALL_BUT_SNIPPETS],
+        };
+        let flags = [&["--allow-private-addresses", "127.0.0.0/8"], own.as_slice(), roles].concat();
         let program = Program::start_with(folder.path(), &flags, &SETTINGS)?;
         Ok(Self { program, services, seller: format!("shop-{}", kit::random_id()), _folder: folder })
     }
