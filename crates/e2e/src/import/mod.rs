@@ -69,7 +69,7 @@ impl Files {
 
 /// The program under measurement, and what it keeps its rows in.
 pub struct Served {
-    program: Program,
+    pub program: Program,
     services: Option<Services>,
     seller: String,
     _folder: tempfile::TempDir,
@@ -84,6 +84,12 @@ impl Served {
         let flags = [&["--allow-private-addresses", "127.0.0.0/8"], own.as_slice()].concat();
         let program = Program::start_with(folder.path(), &flags, &SETTINGS)?;
         Ok(Self { program, services, seller: format!("shop-{}", kit::random_id()), _folder: folder })
+    }
+
+    /// On a folder that has data already.
+    pub fn over(folder: tempfile::TempDir, seller: &str) -> anyhow::Result<Self> {
+        let program = Program::start_with(folder.path(), &[], &SETTINGS)?;
+        Ok(Self { program, services: None, seller: seller.to_owned(), _folder: folder })
     }
 
     /// Uploads and waits for all results.
