@@ -17,6 +17,8 @@ pub struct Client {
 pub struct Answer {
     pub status: u16,
     pub etag: Option<String>,
+    /// `name=value` each, as they are sent back.
+    pub cookies: Vec<String>,
     pub body: Vec<u8>,
 }
 
@@ -42,6 +44,7 @@ impl Answer {
 struct Head {
     status: u16,
     etag: Option<String>,
+    cookies: Vec<String>,
     length: Option<usize>,
     chunked: bool,
 }
@@ -107,7 +110,7 @@ impl Client {
             }
             self.buffer[end..end + length].to_vec()
         };
-        Ok(Answer { status: head.status, etag: head.etag, body })
+        Ok(Answer { status: head.status, etag: head.etag, cookies: head.cookies, body })
     }
 
     async fn chunks(&mut self, mut at: usize) -> anyhow::Result<Vec<u8>> {
@@ -145,14 +148,16 @@ fn parse_head(bytes: &[u8]) -> anyhow::Result<Head> {
     let mut lines = text.split("\r\n");
     let first = lines.next().unwrap_or_default();
     let status = first.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let mut head =
-        Head { status: status.context("an HTTP answer")?, etag: None, length: None, chunked: false };
+    let status = status.context("an HTTP answer")?;
+    let mut head = Head { status, etag: None, cookies: Vec::new(), length: None, chunked: false };
     for (name, value) in lines.filter_map(|line| line.split_once(':')) {
         let value = value.trim();
         if name.eq_ignore_ascii_case("content-length") {
             head.length = Some(value.parse()?);
         } else if name.eq_ignore_ascii_case("etag") {
             head.etag = Some(value.to_owned());
+        } else if name.eq_ignore_ascii_case("set-cookie") {
+            head.cookies.extend(value.split(';').next().map(str::to_owned));
         } else if name.eq_ignore_ascii_case("transfer-encoding") {
             head.chunked = value.eq_ignore_ascii_case("chunked");
         }

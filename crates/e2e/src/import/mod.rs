@@ -78,7 +78,7 @@ pub enum Cards {
 
 /// The program under measurement, and what it keeps its rows in.
 pub struct Served {
-    program: Program,
+    pub program: Program,
     services: Option<Services>,
     seller: String,
     _folder: tempfile::TempDir,
@@ -97,6 +97,12 @@ impl Served {
         let flags = [&["--allow-private-addresses", "127.0.0.0/8"], own.as_slice(), roles].concat();
         let program = Program::start_with(folder.path(), &flags, &SETTINGS)?;
         Ok(Self { program, services, seller: format!("shop-{}", kit::random_id()), _folder: folder })
+    }
+
+    /// On a folder that has data already.
+    pub fn over(folder: tempfile::TempDir, seller: &str) -> anyhow::Result<Self> {
+        let program = Program::start_with(folder.path(), &[], &SETTINGS)?;
+        Ok(Self { program, services: None, seller: seller.to_owned(), _folder: folder })
     }
 
     /// Uploads and waits for all results.

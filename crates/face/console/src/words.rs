@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use kit::Timestamp;
 use maud::{Markup, html};
+use offers::api::json::ConditionJson;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use web::Language;
 
@@ -30,15 +31,19 @@ pub(crate) fn number(number: i64) -> String {
     text
 }
 
-pub(crate) fn bytes(count: i64) -> String {
-    let units = ["B", "kB", "MB", "GB", "TB"];
+pub(crate) fn bytes(visitor: &Visitor, count: i64) -> String {
+    let units = match visitor.language {
+        Language::English => ["B", "kB", "MB", "GB", "TB"],
+        Language::Russian => ["Б", "кБ", "МБ", "ГБ", "ТБ"],
+    };
     let mut value = count.max(0) as f64;
     let mut unit = 0;
     while value >= 1_000.0 && unit + 1 < units.len() {
         value /= 1_000.0;
         unit += 1;
     }
-    if unit == 0 { format!("{value:.0}\u{a0}B") } else { format!("{value:.1}\u{a0}{}", units[unit]) }
+    let digits = usize::from(unit > 0);
+    format!("{value:.digits$}\u{a0}{}", units[unit])
 }
 
 /// How often a second, in as few digits as tell something.
@@ -155,6 +160,28 @@ pub(crate) fn source(visitor: &Visitor, source: &str) -> &'static str {
     visitor.say(english, russian)
 }
 
+/// Who changed an offer.
+pub(crate) fn who(visitor: &Visitor, kind: &str) -> &'static str {
+    let (english, russian) = match kind {
+        "api" => ("API", "API"),
+        "feed" => ("feed", "фид"),
+        "stage" => ("stage", "этап"),
+        "moderation" => ("moderation", "модерация"),
+        "photos" => ("photos", "фотографии"),
+        _ => ("Dvor", "Dvor"),
+    };
+    visitor.say(english, russian)
+}
+
+pub(crate) fn condition(visitor: &Visitor, condition: ConditionJson) -> &'static str {
+    let (english, russian) = match condition {
+        ConditionJson::New => ("new", "новое"),
+        ConditionJson::Used => ("used", "б/у"),
+        ConditionJson::Refurbished => ("refurbished", "восстановленное"),
+    };
+    visitor.say(english, russian)
+}
+
 pub(crate) fn language_code(language: Language) -> &'static str {
     match language {
         Language::English => "en",
@@ -173,7 +200,6 @@ mod tests {
         check(999, "999");
         check(1_234_567, "1 234 567");
         check(-1_000, "−1 000");
-        assert_eq!(bytes(1_234).replace('\u{a0}', " "), "1.2 kB");
         assert_eq!((rate(0.0), rate(0.25), rate(1_234.4)), ("0".into(), "0.2".into(), number(1_234)));
     }
 

@@ -118,21 +118,30 @@ pub struct Glance {
     pub load: Option<Load>,
 }
 
-/// Feeds of all sellers with their newest loads, at most `most` of them, and whether there are more: a look over the
-/// whole installation.
-pub async fn glance(feeds: &Feeds, most: usize) -> Result<(Vec<Glance>, bool)> {
-    let shards: Vec<_> = Shard::all().collect();
+/// Feeds of all sellers behind one of them with their newest loads, at most `most`, and behind which there are more: a look
+/// over the whole installation.
+pub async fn glance(
+    feeds: &Feeds,
+    after: Option<&FeedKey>,
+    most: usize,
+) -> Result<(Vec<Glance>, Option<FeedKey>)> {
     let mut keys = Vec::new();
+    let mut first = 0;
+    if let Some(after) = after {
+        let behind = Range::all(most + 1).after(after.row())?;
+        add_feeds(&mut keys, feeds.store.scan_shards(&FEED, &[after.shard()], behind).await?);
+        first = after.shard().index() + 1;
+    }
+    let shards: Vec<_> = Shard::all().skip(first).collect();
     for shards in shards.chunks(SHARDS_AT_ONCE) {
         if keys.len() > most {
             break;
         }
-        let rows = feeds.store.scan_shards(&FEED, shards, Range::all(most + 1)).await?;
-        let active = rows.into_iter().filter(|(.., feed)| feed::is_active(feed));
-        keys.extend(active.map(|(_, (seller, namespace), _)| FeedKey { seller, namespace }));
+        add_feeds(&mut keys, feeds.store.scan_shards(&FEED, shards, Range::all(most + 1)).await?);
     }
     let more = keys.len() > most;
     keys.truncate(most);
+    let next = keys.last().filter(|_| more).cloned();
     let mut found = Vec::with_capacity(keys.len());
     for key in keys {
         // A feed that went in between is not shown.
@@ -140,7 +149,12 @@ pub async fn glance(feeds: &Feeds, most: usize) -> Result<(Vec<Glance>, bool)> {
         let load = loads(feeds, &key, None, 1).await?.pop();
         found.push(Glance { view, load });
     }
-    Ok((found, more))
+    Ok((found, next))
+}
+
+fn add_feeds(keys: &mut Vec<FeedKey>, rows: Vec<(Shard, (String, String), FeedRow)>) {
+    let active = rows.into_iter().filter(|(.., feed)| feed::is_active(feed));
+    keys.extend(active.map(|(_, (seller, namespace), _)| FeedKey { seller, namespace }));
 }
 
 /// What is said of a load that is not a success, in the reader's language.

@@ -33,9 +33,9 @@ pub(crate) async fn show(State(console): State<Console>, visit: Visit) -> Answer
                     }
                     dl.facts {
                         div { dt { (visit.say("Version", "Версия")) } dd { (member.version) } }
-                        div { dt { (visit.say("Since", "С")) } dd { (time(member.since)) } }
+                        div { dt { (visit.say("Since", "Работает с")) } dd { (time(member.since)) } }
                     }
-                    div.scroll tabindex="0" { table {
+                    div.scroll tabindex="0" { table.tokens {
                         thead { tr {
                             th { (visit.say("Role", "Роль")) }
                             th.number { (visit.say("Work tokens", "Рабочих токенов")) }

@@ -114,7 +114,7 @@ fn table(visit: &Visit, key: &FeedKey, loads: &[LoadItem]) -> Markup {
                         }
                         td { (time(load.created_at)) }
                         td.file { (source(visit, &load.source)) " " bdi.faint { (load.source_name) }
-                            @if load.progress.bytes_total > 0 { " " span.faint { (bytes(load.progress.bytes_total)) } } }
+                            @if load.progress.bytes_total > 0 { " " span.faint { (bytes(visit, load.progress.bytes_total)) } } }
                         td.number { (number(load.statistics.created)) }
                         td.number { (number(load.statistics.updated)) }
                         td.number { (number(load.statistics.unchanged)) }

@@ -78,7 +78,7 @@ fn summary(visit: &Visit, item: &LoadItem) -> Markup {
             }
             div { dt { (visit.say("File", "Файл")) }
                 dd { (source(visit, &item.source)) " " bdi.address { (item.source_name) }
-                    @if item.progress.bytes_total > 0 { " " (bytes(item.progress.bytes_total)) } } }
+                    @if item.progress.bytes_total > 0 { " " (bytes(visit, item.progress.bytes_total)) } } }
         }
     }
 }
@@ -117,7 +117,7 @@ fn progress(visit: &Visit, item: &LoadItem, ended: bool) -> Markup {
     }
     html! {
         label.progress {
-            (visit.say("Read ", "Прочитано ")) (bytes(done.bytes_read)) " / " (bytes(done.bytes_total))
+            (visit.say("Read ", "Прочитано ")) (bytes(visit, done.bytes_read)) " / " (bytes(visit, done.bytes_total))
             progress max=(done.bytes_total.max(1)) value=(done.bytes_read) {}
         }
         label.progress {

@@ -13,10 +13,10 @@ use snippets::Shown;
 
 use super::load::{excerpt_of, seen};
 use super::{Answer, feed_address, load_address, seller_address};
-use crate::Console;
 use crate::frame::{Heading, chip, empty, page};
 use crate::visit::{Refusal, Visit};
 use crate::words::{error_type, time};
+use crate::{Console, words};
 
 /// Events of the history that a page shows.
 const EVENTS: usize = 50;
@@ -118,7 +118,7 @@ fn facts(visit: &Visit, item: &OfferJson) -> Markup {
     let path = category.as_ref().map(|category| category.path.join(" / "));
     let place =
         location.as_ref().and_then(|location| location.name.clone().or_else(|| location.address.clone()));
-    let condition = condition.map(|condition| serde_json::to_value(condition).unwrap_or_default());
+    let condition = condition.map(|condition| words::condition(visit, condition).to_owned());
     let fact = |name: &str, value: Option<String>| {
         html! {
             @if let Some(value) = value.filter(|value| !value.is_empty()) { div { dt { (name) } dd { bdi { (value) } } } }
@@ -128,7 +128,7 @@ fn facts(visit: &Visit, item: &OfferJson) -> Markup {
         dl.facts {
             (fact(visit.say("Price", "Цена"), price.as_ref().map(|price| format!("{} {}", price.amount, price.currency))))
             (fact(visit.say("Category", "Категория"), path))
-            (fact(visit.say("Condition", "Состояние"), condition.and_then(|value| value.as_str().map(str::to_owned))))
+            (fact(visit.say("Condition", "Состояние"), condition))
             (fact(visit.say("Place", "Место"), place))
             (fact(visit.say("Maker", "Производитель"), vendor.clone()))
             (fact(visit.say("Barcode", "Штрихкод"), barcode.clone()))
@@ -219,7 +219,7 @@ async fn events(offers: &Offers, visit: &Visit, id: OfferId) -> Result<Markup, R
                     @for event in &events {
                         tr {
                             td { (time(event.at)) br; span.faint { "v" (event.version) } }
-                            td { (event.who.kind) " " bdi.faint { (event.who.name.as_deref().unwrap_or_default()) } }
+                            td { (words::who(visit, event.who.kind)) " " bdi.faint { (event.who.name.as_deref().filter(|name| *name != event.who.kind).unwrap_or_default()) } }
                             td { code { (event.reason) } " " (chip(visit, event.status)) }
                             td {
                                 @for field in &event.fields {

@@ -2,32 +2,50 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::State;
+use axum::extract::{Query, State};
+use feeds::FeedKey;
 use feeds::api::{FeedItem, LoadItem};
 use feeds::history::{Glance, glance};
 use maud::{Markup, html};
+use serde::Deserialize;
 use tokio::time::Instant;
 use topics::dead_letters::{self, Filter};
 
 use super::pipeline::{self, Stream};
-use super::{Answer, feed_address, load_address, seller_address};
+use super::{Answer, feed_address, feed_key, load_address, seller_address};
 use crate::Console;
 use crate::frame::{Heading, chip, empty, page, see_other};
 use crate::visit::{Refusal, Visit};
-use crate::words::{number, time};
+use crate::words::{encoded, number, time};
 
-/// Feeds that are looked at for what needs a person; more of them are not walked for a page that is asked for every few
-/// seconds, and the page says so.
+/// Feeds that are looked at for what needs a person, and for the latest loads. More of them are not walked for a page that
+/// is asked for every few seconds; it says so, and goes on where it stopped.
 const LOOKED_AT: usize = 500;
 const RECENT: usize = 12;
 const LETTERS: usize = 100;
 
-pub(crate) async fn show(State(console): State<Console>, visit: Visit) -> Answer {
+/// Behind which feed to go on.
+#[derive(Deserialize)]
+pub(crate) struct Wanted {
+    seller: Option<String>,
+    feed: Option<String>,
+}
+
+pub(crate) async fn show(
+    State(console): State<Console>,
+    visit: Visit,
+    Query(wanted): Query<Wanted>,
+) -> Answer {
     if !visit.access.sees_all_sellers() {
         return Ok(see_other("/console/sellers"));
     }
     let streams = streams(&console, &visit).await?;
-    let (feeds, more) = glance(&console.feeds, LOOKED_AT).await.map_err(|error| visit.refused(error))?;
+    let after = match (&wanted.seller, &wanted.feed) {
+        (Some(seller), Some(feed)) => Some(feed_key(&visit, seller, feed)?),
+        _ => None,
+    };
+    let (feeds, next) =
+        glance(&console.feeds, after.as_ref(), LOOKED_AT).await.map_err(|error| visit.refused(error))?;
     let letters = dead_letters::list(&console.topics, &Filter::default(), None, LETTERS).await;
     let letters = letters.map_err(|error| visit.refused(error))?.len();
     let refused = match &console.snippets {
@@ -38,10 +56,7 @@ pub(crate) async fn show(State(console): State<Console>, visit: Visit) -> Answer
         section aria-labelledby="needs" {
             h2 #needs { (visit.say("Needs a person", "Нужен человек")) }
             div #need-list data-live { (needs(&visit, &feeds, letters, refused)) }
-            @if more {
-                p.faint { (visit.say("Only the first ", "Просмотрены только первые ")) (number(LOOKED_AT as i64))
-                    (visit.say(" feeds were looked at.", " фидов.")) }
-            }
+            (looked_at(&visit, after.as_ref(), next.as_ref()))
         }
         section aria-labelledby="flow" {
             h2 #flow { (visit.say("The way of the data", "Путь данных")) }
@@ -55,6 +70,31 @@ pub(crate) async fn show(State(console): State<Console>, visit: Visit) -> Answer
     };
     let heading = Heading::new(visit.say("Overview", "Обзор")).live(2_000);
     Ok(page(&visit, &heading, &content))
+}
+
+/// Which feeds the page is about, if not about all of them.
+fn looked_at(visit: &Visit, after: Option<&FeedKey>, next: Option<&FeedKey>) -> Markup {
+    html! {
+        @if after.is_some() || next.is_some() {
+            p.faint {
+                @match after {
+                    None => {
+                        (visit.say("Only the first ", "Здесь только первые ")) (number(LOOKED_AT as i64))
+                        (visit.say(" feeds are looked at here. ", " фидов. "))
+                    },
+                    Some(key) => {
+                        (visit.say("Only feeds behind ", "Здесь только фиды после ")) bdi { (key.seller) } " / " bdi { (key.namespace) }
+                        (visit.say(" are looked at here. ", ". ")) a href="/console" { (visit.say("To the first ones", "К первым")) } " "
+                    },
+                }
+                @if let Some(key) = next {
+                    a rel="next" href=(format!("/console?seller={}&feed={}", encoded(&key.seller), encoded(&key.namespace))) {
+                        (visit.say("To the next ones", "К следующим"))
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Every topic with its rate and the readers that lag behind it.

@@ -68,7 +68,7 @@ async fn render(visit: &Visit, snippets: &Snippets, wanted: &Wanted, attempt: &A
     let letters = snippets.letters(None, LETTERS).await.map_err(|error| visit.refused(error))?;
     let chosen = wanted.name.as_deref().and_then(|name| sections.iter().find(|section| section.name == name));
     let content = html! {
-        div.columns {
+        div.columns.uneven {
             section aria-labelledby="tree" {
                 h2 #tree { (visit.say("Configuration", "Конфигурация")) }
                 (tree(visit, &sections, wanted.name.as_deref()))

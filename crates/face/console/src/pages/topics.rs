@@ -88,7 +88,7 @@ pub(super) fn one(visit: &Visit, topic: &str, record: &Record) -> Markup {
         article.card.document {
             header {
                 h3 { bdi { (String::from_utf8_lossy(&record.key)) } }
-                span.faint { (record.partition) "/" (record.offset) ", " (bytes(record.payload.len() as i64)) ", "
+                span.faint { (record.partition) "/" (record.offset) ", " (bytes(visit, record.payload.len() as i64)) ", "
                     (time(record.timestamp)) }
             }
             pre tabindex="0" { code { bdi { (cut) } @if cut.len() < text.len() { "…" } } }

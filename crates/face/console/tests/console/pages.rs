@@ -85,6 +85,15 @@ async fn a_load_tells_what_became_of_it() {
     browser.get(&format!("{base}?type=geo")).await.has("nowhere").lacks("слово");
     browser.get(&format!("{base}?id=now")).await.has("nowhere").lacks("слово");
     browser.get(&format!("{base}?id=zzz")).await.has("Nothing to show here.");
+    // By words of the title, in any order and case, within a filter.
+    let titled = browser
+        .get(&format!("{base}?title=%D0%9D%D0%98%D0%93%D0%94%D0%95%20%D0%B4%D1%80%D0%B5%D0%BB%D1%8C"))
+        .await;
+    titled.has("<u>Нигдеград</u>".replace('<', "&lt;").replace('>', "&gt;").as_str()).lacks("слово");
+    browser
+        .get(&format!("{base}?title=%D0%BD%D0%B8%D0%B3%D0%B4%D0%B5&level=warning"))
+        .await
+        .has("Nothing to show here.");
     // The failing line of the file, with its neighbours.
     let line = browser.get(&format!("{base}?line=64")).await;
     line.has("Line 64 of the file").has("class=\"wanted\"").has("&quot;id&quot;:&quot;nowhere&quot;");
@@ -213,4 +222,26 @@ async fn all_sellers_are_listed_once_whether_by_offers_or_by_feeds() {
     found.sort();
     let expected: Vec<_> = (0..120).map(|number| format!("{number:03}")).collect();
     assert_eq!((found, pages), (expected, 3));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_overview_of_many_feeds_says_that_it_goes_on() {
+    let world = World::new().await;
+    let settings = feeds::feed::default_settings(&world.feeds);
+    let put = async |number: usize| {
+        let key = feeds::FeedKey::new(&format!("s-{number:03}"), "default").unwrap();
+        feeds::feed::put(&world.feeds, &key, settings.clone()).await.unwrap();
+    };
+    for number in 0..500 {
+        put(number).await;
+    }
+    let mut browser = Browser::at_home(&world.router);
+    browser.get("/console").await.lacks("Only the first").lacks("rel=\"next\"");
+    put(500).await;
+    let first = browser.get("/console").await;
+    first.has("Only the first 500 feeds are looked at here.");
+    let (_, rest) = first.text.split_once("rel=\"next\" href=\"").unwrap();
+    let second = browser.get(&rest.split('"').next().unwrap().replace("&amp;", "&")).await;
+    second.has("Only feeds behind").has("To the first ones").lacks("rel=\"next\"");
+    assert_eq!(browser.get("/console?seller=s&feed=%00").await.status, StatusCode::UNPROCESSABLE_ENTITY);
 }

@@ -12,7 +12,7 @@ use crate::{Feeds, Result};
 
 /// Rows that one page of a search walks over.
 const WALK: usize = 20_000;
-/// Rows of one question to the store.
+/// Most rows of one question to the store. The first asks for a page; while that is not enough, more are asked for at once.
 const STEP: usize = 2_000;
 
 /// Some of what was looked for, and where to go on; `None`: that was all.
@@ -37,8 +37,10 @@ pub(super) async fn search(
     let title: Vec<&str> = title.split_whitespace().collect();
     let mut found: Vec<Found> = Vec::new();
     let mut at = after.cloned();
-    for _ in 0..WALK / STEP {
-        let range = Range::prefix(key.task(task_id), STEP)?;
+    let (mut left, mut step) = (WALK, limit + 1);
+    while left > 0 {
+        step = step.min(STEP).min(left);
+        let range = Range::prefix(key.task(task_id), step)?;
         let range = match &at {
             Some((_, external_id, error_id)) => {
                 range.after((seller, namespace, task_id, external_id.as_str(), *error_id))?
@@ -46,7 +48,7 @@ pub(super) async fn search(
             None => range.from((seller, namespace, task_id, beginning.as_str()))?,
         };
         let rows = snapshot.scan(&OFFER_ERRORS, range).await?;
-        let ended = rows.len() < STEP;
+        let ended = rows.len() < step;
         for row in rows {
             let row = joined(row);
             if !row.external_id.starts_with(&beginning) {
@@ -63,6 +65,8 @@ pub(super) async fn search(
         if ended {
             return Ok(Searched { found, next: None });
         }
+        left -= step;
+        step *= 4;
     }
     Ok(Searched { found, next: at })
 }
