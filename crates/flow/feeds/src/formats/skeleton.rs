@@ -41,9 +41,12 @@ pub(crate) fn token(window: &mut Window, limits: &Limits) -> Result<Token, Fatal
             return Err(Fatal::new("token_too_long", &[&limits.token_bytes.to_string()]).at(window.place(0)));
         }
         if !window.more()? {
-            return match window.data().len() {
-                0 => Ok(Token::Eof),
-                len => Err(Fatal::new("xml_truncated", &[]).at(window.place(len))),
+            // Now it is known that nothing follows, which text may have waited for.
+            let last = find(window.data(), true);
+            return match (last, window.data().len()) {
+                (Some(token), _) => Ok(token),
+                (None, 0) => Ok(Token::Eof),
+                (None, len) => Err(Fatal::new("xml_truncated", &[]).at(window.place(len))),
             };
         }
     }

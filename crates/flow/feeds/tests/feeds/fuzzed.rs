@@ -6,6 +6,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
 use crate::formats::gzip;
+use crate::read;
 
 /// The files of a folder of the repository, in the order of their names.
 fn files_in(folder: &str) -> Vec<Vec<u8>> {
@@ -46,6 +47,17 @@ fn a_file_is_read_alike_whole_and_in_pieces() {
         for _ in 0..100 {
             feeds::fuzzing::file(&damage(&file, &mut rng));
         }
+    }
+}
+
+/// What was found so far, each by its own way of being cut.
+#[test]
+fn what_was_found_stays_mended() {
+    // Text behind the last tag waited for more, and was called a tag that broke off when nothing came.
+    let cut = read("<?xml version=\"1.0\"?>\n").1.unwrap();
+    assert_eq!((cut.code, cut.line), ("format_unknown", 2));
+    for length in 0..13 {
+        feeds::fuzzing::file(format!("<?xml version=\"1.0\"?>{}\n", " ".repeat(length)).as_bytes());
     }
 }
 

@@ -193,7 +193,7 @@ async fn an_erasure_takes_the_uses_of_one_url_in_steps() {
         (uses.len(), urls.len())
     };
     for expected in [(1_201, 1), (201, 1), (0, 0)] {
-        world.apply(&photos::Erasures, SELLER.as_bytes().to_vec()).await;
+        world.apply(&photos::Erasures, model::erasure::write(SELLER, 1)).await;
         assert_eq!(left().await, expected);
     }
 }
