@@ -44,9 +44,9 @@ fn root() -> PathBuf {
 fn pages() -> Vec<Page> {
     let mut names = vec!["README.md".to_owned()];
     for entry in std::fs::read_dir(root().join("docs")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        if name.ends_with(".md") {
-            names.push(format!("docs/{name}"));
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            names.push(format!("docs/{}", path.file_name().unwrap().display()));
         }
     }
     let read = |name: String| Page { text: std::fs::read_to_string(root().join(&name)).unwrap(), name };
