@@ -18,7 +18,8 @@ const FOLDER: &str = "fuzz";
 const NO_SANITIZER: [&str; 2] = ["--sanitizer", "none"];
 /// One run of a target may not take more.
 const MEMORY_MB: u32 = 2_048;
-const TIMEOUT_SECONDS: u32 = 10;
+/// The first input also waits for the catalog and the places to be read.
+const TIMEOUT_SECONDS: u32 = 60;
 const MOST_INPUT_BYTES: u32 = 16 << 10;
 /// Files of the repository that a target begins with, besides `fuzz/seeds/<target>/`.
 const SEEDS: [(&str, &str); 3] = [
