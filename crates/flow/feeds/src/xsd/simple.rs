@@ -138,8 +138,8 @@ fn is_time_end(text: &str) -> bool {
 
 /// White space at the ends goes, and what is between becomes single spaces.
 pub(crate) fn collapsed(text: &str) -> Cow<'_, str> {
-    // Most texts are one word. Without a way out a loop is done many bytes at a time.
-    if !text.bytes().fold(false, |any, byte| any | (byte <= b' ')) {
+    // Most texts are one word. A loop without a way out is done many bytes at a time.
+    if text.bytes().fold(u8::MAX, u8::min) > b' ' {
         return Cow::Borrowed(text);
     }
     let space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r');
