@@ -100,7 +100,9 @@ impl Worker {
             let (rows, ended) = kit::beside(&mut self.running, scan).await;
             let failure = rows.map(|rows| self.begin(photos, rows, room)).err();
             // Only now: what ended while the rows were read may be among them.
-            ended.into_iter().for_each(|ended| self.ended(ended));
+            for ended in ended {
+                self.ended(ended);
+            }
             if let Some(error) = failure {
                 tracing::warn!("photo requests could not be looked for: {error}");
                 self.more.extend(shards);

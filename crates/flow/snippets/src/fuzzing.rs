@@ -38,8 +38,11 @@ fn read(text: &str) -> Result<Draft, ConfigError> {
     Draft::read(text, Assets::Embedded(&[]), &Registry::shipped())
 }
 
-/// Each section with its options in force and where they come from, without their places in the text.
-fn meant(draft: &Draft) -> Vec<(&str, bool, Vec<(&str, &Value, &str)>)> {
+/// An option in force: its name, its value, and the section that it comes from.
+type Setting<'a> = (&'a str, &'a Value, &'a str);
+
+/// Each section with its options in force, without their places in the text.
+fn meant(draft: &Draft) -> Vec<(&str, bool, Vec<Setting<'_>>)> {
     let mut sections = Vec::new();
     for section in draft.sections.values() {
         let settings = section.settings.iter();

@@ -154,7 +154,7 @@ async fn erase(world: &World, asked_at: i64) {
 async fn what_was_to_be_told_of_an_erased_seller_is_not_told() {
     let world = World::new().await;
     let of_shard = |name: &String| Shard::of(name) == seller().shard();
-    let neighbour = (0..).map(|number| format!("shop-{number}")).find(of_shard).unwrap();
+    let neighbour = (0..100_000).map(|number| format!("shop-{number}")).find(of_shard).unwrap();
     let neighbour = FeedKey::new(&neighbour, "default").unwrap();
     for key in [&seller(), &neighbour] {
         let settings = FeedSettings {
