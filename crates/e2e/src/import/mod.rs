@@ -67,9 +67,10 @@ impl Files {
     }
 }
 
-const ALL_BUT_SNIPPETS: &str = "api,relay,offers-scheduler,photos,feed-loader,feed-processor";
+/// Snippets that read no topic.
+const NO_CARDS: &str = "Body { Output: JSON InputSameAsOutput: true Section { Name: \"note\" } }";
 
-/// Whether the process also makes the snippets of every offer that changes, on the same cores and at the same time.
+/// Whether the process also makes the cards of every offer that changes, on the same cores and at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cards {
     Made,
@@ -90,11 +91,13 @@ impl Served {
         let services = if arguments.services { Some(Services::open().await?) } else { None };
         let own: Vec<&str> =
             services.iter().flat_map(|services| services.flags.iter().map(String::as_str)).collect();
-        let roles: &[&str] = match cards {
-            Cards::Made => &[],
-            Cards::NotMade => &["--roles", ALL_BUT_SNIPPETS],
-        };
-        let flags = [&["--allow-private-addresses", "127.0.0.0/8"], own.as_slice(), roles].concat();
+        let mut flags = [&["--allow-private-addresses", "127.0.0.0/8"], own.as_slice()].concat();
+        let config = folder.path().join("config.pb.txt");
+        if cards == Cards::NotMade {
+            std::fs::write(&config, NO_CARDS)?;
+            std::fs::write(folder.path().join("key_prefixes.txt"), "note 1\n")?;
+            flags.extend(["--snippets-config", config.to_str().context("a path in UTF-8")?]);
+        }
         let program = Program::start_with(folder.path(), &flags, &SETTINGS)?;
         Ok(Self { program, services, seller: format!("shop-{}", kit::random_id()), _folder: folder })
     }
