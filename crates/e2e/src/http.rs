@@ -3,9 +3,11 @@
 
 use std::net::SocketAddr;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+
+const CLOSED: &str = "the server closed the connection";
 
 pub struct Client {
     stream: TcpStream,
@@ -105,10 +107,12 @@ impl Client {
             self.chunks(end).await?
         } else {
             let length = head.length.unwrap_or(0);
-            while self.buffer.len() < end + length {
-                self.read_more().await?;
+            let mut body = Vec::with_capacity(length);
+            body.extend_from_slice(&self.buffer[end..]);
+            while body.len() < length {
+                ensure!(self.stream.read_buf(&mut body).await? > 0, CLOSED);
             }
-            self.buffer[end..end + length].to_vec()
+            body
         };
         Ok(Answer { status: head.status, etag: head.etag, cookies: head.cookies, body })
     }
@@ -136,9 +140,7 @@ impl Client {
     }
 
     async fn read_more(&mut self) -> anyhow::Result<()> {
-        if self.stream.read_buf(&mut self.buffer).await? == 0 {
-            bail!("the server closed the connection");
-        }
+        ensure!(self.stream.read_buf(&mut self.buffer).await? > 0, CLOSED);
         Ok(())
     }
 }

@@ -19,7 +19,7 @@ use topics::Topics;
 use crate::access::{self, Access, LocalKey, Rates, Verifier};
 use crate::config::Config;
 use crate::data;
-use crate::http::Backups;
+use crate::http::{Backups, Tally};
 use crate::roles::Role;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -43,6 +43,7 @@ pub struct Parts {
     pub rates: Rates,
     pub local_key: LocalKey,
     pub metrics: PrometheusHandle,
+    pub calls: Tally,
     pub backups: Backups,
     /// Called when the process begins to end: it takes no new work and says that it is not ready.
     pub ending: Shutdown,
@@ -103,6 +104,7 @@ impl App {
             rates: Rates::new(config.limits.requests_per_second, config.limits.requests_burst),
             local_key: LocalKey::random(),
             metrics,
+            calls: Tally::default(),
             backups: Backups::default(),
             ending: Shutdown::new(),
             last_tasks,

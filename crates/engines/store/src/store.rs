@@ -112,7 +112,7 @@ impl Store {
     ) -> Result<Option<V>> {
         let (id, key) = (self.schema.id(table.system(), table.name())?, encode_key(table, &key)?);
         let mut found = self.engine.get_many(shard, id, std::slice::from_ref(&key)).await?;
-        found.pop().flatten().map(|bytes| decode_value(&bytes)).transpose()
+        found.pop().flatten().map(|bytes| decode_value(bytes)).transpose()
     }
 
     /// The first rows of the range in each of the shards (the range's limit is per shard): due work over many shards in
@@ -127,7 +127,7 @@ impl Store {
         let id = self.schema.id(table.system(), table.name())?;
         let rows = self.engine.scan_shards(id, shards, &range).await?;
         rows.into_iter()
-            .map(|(shard, (key, value))| Ok((shard, K::decode(key.as_slice())?, decode_value(&value)?)))
+            .map(|(shard, (key, value))| Ok((shard, K::decode(key.as_slice())?, decode_value(value)?)))
             .collect()
     }
 

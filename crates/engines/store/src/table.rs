@@ -1,5 +1,7 @@
 use std::marker::PhantomData;
 
+use bytes::Buf;
+
 use crate::key::{ColumnType, Decode};
 use crate::{Error, Result};
 
@@ -79,7 +81,7 @@ impl TableSpec {
     }
 }
 
-pub(crate) fn decode_value<V: Value>(bytes: &[u8]) -> Result<V> {
+pub(crate) fn decode_value<V: Value>(bytes: impl Buf) -> Result<V> {
     V::decode(bytes)
         .map_err(|error| Error::with_source(crate::Kind::Corrupt, "a row's value cannot be read", error))
 }

@@ -31,7 +31,7 @@ pub trait Read: Sync {
         async move {
             let (id, key) = question?;
             let mut found = self.get_many_raw(id, vec![key]).await?;
-            found.pop().flatten().map(|bytes| decode_value(&bytes)).transpose()
+            found.pop().flatten().map(|bytes| decode_value(bytes)).transpose()
         }
     }
 
@@ -46,7 +46,7 @@ pub trait Read: Sync {
         async move {
             let (id, keys) = question?;
             let found = self.get_many_raw(id, keys).await?;
-            found.into_iter().map(|bytes| bytes.map(|bytes| decode_value(&bytes)).transpose()).collect()
+            found.into_iter().map(|bytes| bytes.map(|bytes| decode_value(bytes)).transpose()).collect()
         }
     }
 
@@ -60,7 +60,7 @@ pub trait Read: Sync {
         async move {
             let rows = self.scan_raw(question?, range).await?;
             rows.into_iter()
-                .map(|(key, value)| Ok((K::decode(key.as_slice())?, decode_value(&value)?)))
+                .map(|(key, value)| Ok((K::decode(key.as_slice())?, decode_value(value)?)))
                 .collect()
         }
     }

@@ -1,10 +1,8 @@
 use std::net::SocketAddr;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::header;
 use axum::http::request::Parts;
-use axum::middleware::Next;
-use axum::response::{IntoResponse as _, Response};
 
 use super::{Access, origin};
 use crate::app::App;
@@ -17,22 +15,6 @@ pub struct Door {
     pub address: SocketAddr,
 }
 
-/// Lets an HTTP call in with its [`Access`], or answers it with a problem.
-pub async fn guard_http(State(door): State<Door>, request: Request, next: Next) -> Response {
-    match door.admit(request).await {
-        Ok(request) => next.run(request).await,
-        Err(problem) => problem.into_response(),
-    }
-}
-
-/// The same for gRPC, whose answers are statuses.
-pub async fn guard_grpc(State(door): State<Door>, request: Request, next: Next) -> Response {
-    match door.admit(request).await {
-        Ok(request) => next.run(request).await,
-        Err(problem) => tonic::Status::from(problem).into_http(),
-    }
-}
-
 /// Paths that need no token: they tell nothing but that the server is there, and probes have no token. Photos are for
 /// everybody who knows their hash. The console asks for a token itself, and keeps it in a cookie.
 fn is_public(path: &str) -> bool {
@@ -43,7 +25,8 @@ fn is_public(path: &str) -> bool {
 }
 
 impl Door {
-    async fn admit(&self, request: Request) -> Result<Request> {
+    /// Lets a call in, with its [`Access`].
+    pub async fn admit(&self, request: Request) -> Result<Request> {
         let (mut parts, body) = request.into_parts();
         // A command in this process brings its access along; nothing from outside can.
         if parts.extensions.get::<Access>().is_none()

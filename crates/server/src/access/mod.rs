@@ -15,7 +15,7 @@ mod tokens;
 mod verify;
 
 pub use audit::{AuditEntry, Audited, audited, newest};
-pub use guard::{Door, guard_grpc, guard_http};
+pub use guard::Door;
 pub use local_key::LocalKey;
 pub use rate::Rates;
 pub use tables::tables;

@@ -36,16 +36,16 @@ pub(super) fn check(parts: &Parts, listener: SocketAddr) -> Result<()> {
 }
 
 fn is_own(host: &str, listener: SocketAddr) -> bool {
-    let names = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
-    let mut names = names.into_iter().chain([match listener.ip() {
-        std::net::IpAddr::V4(ip) => ip.to_string(),
-        std::net::IpAddr::V6(ip) => format!("[{ip}]"),
-    }]);
     let (host, port) = match host.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => (host, port.parse().ok()),
         _ => (host, Some(80)),
     };
-    port == Some(listener.port()) && names.any(|name| host.eq_ignore_ascii_case(&name))
+    let is_listener = || match listener.ip() {
+        std::net::IpAddr::V4(ip) => host == ip.to_string(),
+        std::net::IpAddr::V6(ip) => host.eq_ignore_ascii_case(&format!("[{ip}]")),
+    };
+    let is_usual = ["localhost", "127.0.0.1", "[::1]"].iter().any(|name| host.eq_ignore_ascii_case(name));
+    port == Some(listener.port()) && (is_usual || is_listener())
 }
 
 fn refuse(detail: String) -> Result<()> {

@@ -8,7 +8,7 @@ use kit::Tasks;
 use tonic::service::Routes;
 use tonic_health::ServingStatus;
 
-use crate::access::{Door, guard_grpc};
+use crate::access::Door;
 use crate::http::frame;
 use crate::roles::Role;
 
@@ -24,15 +24,12 @@ pub fn router(door: Door, tasks: &Tasks) -> Result<Router> {
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(wire::DESCRIPTORS)
         .build_v1()?;
-    let app = door.app.clone();
+    let app = &door.app;
     let routes = Routes::new(health_service).add_service(reflection);
     let routes = if app.config.roles.has(Role::Api) {
         routes.add_service(offers::api::grpc::service(app.offers.clone()))
     } else {
         routes
     };
-    Ok(routes
-        .into_axum_router()
-        .layer(from_fn_with_state(door, guard_grpc))
-        .layer(from_fn_with_state(app, frame)))
+    Ok(routes.into_axum_router().layer(from_fn_with_state(door, frame)))
 }

@@ -1,4 +1,4 @@
-//! What surrounds every call of every port: its id, its span, its time limit, its line in the log, its metrics, and the
+//! What surrounds every call of every port: its id, its span, its way through the door, its time limit, its line in the log, its metrics, and the
 //! final form of its problem.
 
 use std::panic::AssertUnwindSafe;
@@ -17,6 +17,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use super::listen::Peer;
 use super::request_id::{HEADER, RequestId};
+use crate::access::Door;
 use crate::app::App;
 use web::{Code, Language, Problem};
 
@@ -26,39 +27,56 @@ const MAX_PLAIN_ERROR_BYTES: usize = 4_096;
 /// Gigabytes over a slow line.
 const UPLOAD_TIMEOUT: Duration = Duration::from_hours(12);
 
-pub async fn frame(State(app): State<App>, mut request: Request, next: Next) -> Response {
+/// The frame of the routes of a router.
+pub async fn frame(State(door): State<Door>, request: Request, next: Next) -> Response {
+    let matched = request.extensions().get::<MatchedPath>().cloned();
+    let route = matched.as_ref().map_or("none", MatchedPath::as_str);
+    framed(&door, route, request, |request| next.run(request)).await
+}
+
+/// Answers one call, which is known to metrics and traces under its route.
+pub async fn framed<A: Future<Output = Response>>(
+    door: &Door,
+    route: &str,
+    mut request: Request,
+    answer: impl FnOnce(Request) -> A,
+) -> Response {
+    let app = &door.app;
     let began = Instant::now();
     let id = RequestId::of(request.headers());
     let language = Language::of(request.headers());
     let grpc = is_grpc(request.headers());
     let method = request.method().clone();
-    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
-    let peer = request.extensions().get::<Peer>().map(|peer| peer.0.to_string());
-    let path = request.uri().path().to_owned();
     let span = tracing::info_span!(
         "request",
         otel.name = format!("{method} {route}"),
         otel.kind = "server",
         request_id = id.as_str(),
         %method,
-        path,
-        peer,
+        path = request.uri().path(),
+        peer = request.extensions().get::<Peer>().map(|peer| tracing::field::display(peer.0)),
         who = tracing::field::Empty,
     );
     // A caller that traces continues here; one that does not begins a trace of its own.
-    let _ = span.set_parent(TraceContextPropagator::new().extract(&Headers(request.headers())));
+    if request.headers().contains_key("traceparent") {
+        let _ = span.set_parent(TraceContextPropagator::new().extract(&Headers(request.headers())));
+    }
     request.extensions_mut().insert(id.clone());
 
-    let answer = bounded(next.run(request), time_limit(&app, &route), &method);
-    let response = answer.instrument(span.clone()).await;
+    let answered = async {
+        match door.admit(request).await {
+            Ok(request) => answer(request).await,
+            Err(problem) => problem.into_response(),
+        }
+    };
+    let answered = bounded(answered, time_limit(app, route), &method);
+    let response = answered.instrument(span.clone()).await;
     let mut response = finish(response, &id, language, grpc).await;
     response.headers_mut().insert(HEADER, id.header());
 
     let status = response.status().as_u16();
     let seconds = began.elapsed().as_secs_f64();
-    let labels = [("method", method.to_string()), ("route", route), ("status", status.to_string())];
-    metrics::counter!("http_requests_total", &labels).increment(1);
-    metrics::histogram!("http_request_seconds", &labels[..2]).record(seconds);
+    app.calls.note(route, &method, status, seconds);
     span.in_scope(|| match status {
         500.. => tracing::warn!(status, seconds, "answered"),
         400.. => tracing::info!(status, seconds, "answered"),

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use axum::Router;
+use axum::extract::Request;
+use axum::response::Response;
+use axum::routing::future::RouteFuture;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use kit::Shutdown;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tower::Service as _;
 
@@ -46,8 +48,17 @@ pub async fn bind(listen: Listen, flag: &str) -> Result<(TcpListener, SocketAddr
     Ok((listener, address))
 }
 
+/// The calls of a router.
+pub fn routed(router: Router) -> impl Fn(Request) -> RouteFuture<Infallible> + Clone {
+    move |request| router.clone().call(request)
+}
+
 /// Serves connections until the shutdown is called, and then finishes the calls under way, with the given patience.
-pub async fn serve(listener: TcpListener, router: Router, limits: Limits, shutdown: Shutdown) {
+pub async fn serve<C, A>(listener: TcpListener, calls: C, limits: Limits, shutdown: Shutdown)
+where
+    C: Fn(Request) -> A + Clone + Send + 'static,
+    A: Future<Output = Result<Response, Infallible>> + Send + 'static,
+{
     let graceful = GracefulShutdown::new();
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS_TIMEOUT);
@@ -68,9 +79,18 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, shutdo
                 continue;
             }
         };
-        let (server, router, watcher) = (server.clone(), router.clone(), graceful.watcher());
+        // Small answers should not wait for more to send; a socket that refuses works all the same.
+        let _ = stream.set_nodelay(true);
+        let (server, calls, watcher) = (server.clone(), calls.clone(), graceful.watcher());
         tokio::spawn(async move {
-            let served = watcher.watch(connection(&server, stream, peer, router).into_owned());
+            let service =
+                hyper::service::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+                    let mut request = request.map(axum::body::Body::new);
+                    request.extensions_mut().insert(Peer(peer));
+                    calls(request)
+                });
+            let connection = server.serve_connection(TokioIo::new(stream), service);
+            let served = watcher.watch(connection.into_owned());
             if let Err(error) = served.await {
                 tracing::debug!("a connection ended: {error}");
             }
@@ -81,29 +101,4 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, shutdo
     if tokio::time::timeout(limits.shutdown, graceful.shutdown()).await.is_err() {
         tracing::warn!("some calls had not ended after {:?} and are cut off", limits.shutdown);
     }
-}
-
-type Served = TowerToHyperService<
-    tower::util::BoxCloneSyncService<
-        hyper::Request<hyper::body::Incoming>,
-        axum::response::Response,
-        Infallible,
-    >,
->;
-
-fn connection(
-    server: &auto::Builder<TokioExecutor>,
-    stream: TcpStream,
-    peer: SocketAddr,
-    router: Router,
-) -> auto::Connection<'_, TokioIo<TcpStream>, Served, TokioExecutor> {
-    // Small answers should not wait for more to send; a socket that refuses works all the same.
-    let _ = stream.set_nodelay(true);
-    let service = tower::service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        let mut request = request.map(axum::body::Body::new);
-        request.extensions_mut().insert(Peer(peer));
-        router.clone().call(request)
-    });
-    let service = TowerToHyperService::new(tower::util::BoxCloneSyncService::new(service));
-    server.serve_connection(TokioIo::new(stream), service)
 }

@@ -8,6 +8,7 @@ mod listen;
 mod openapi;
 mod request_id;
 mod snippets;
+mod tally;
 mod topics;
 
 use std::sync::Arc;
@@ -25,14 +26,15 @@ use utoipa_axum::router::OpenApiRouter;
 pub use admin::{BackupItem, BackupState, Backups, CreatedToken, MemberItem, NewBackup, Row, TableInfo};
 pub use admin::{DropSnippet, Dropped};
 pub use frame::frame;
-pub use listen::{bind, serve};
-pub use snippets::snippets_router;
+pub use listen::{bind, routed, serve};
+pub use snippets::snippets_calls;
+pub use tally::Tally;
 
 pub use topics::{
     Encoding, GroupItem, NewRecord, Publish, Published, RecordItem, Rewind, RewindTo, TopicItem,
 };
 
-use crate::access::{Door, guard_http};
+use crate::access::Door;
 use crate::app::App;
 use crate::roles::Role;
 use web::{Code, Problem, ProblemBody};
@@ -99,6 +101,5 @@ pub fn router(door: Door, snippets: Option<Snippets>) -> Router {
         .with_state(app.clone())
         .merge(pages)
         .layer(DefaultBodyLimit::max(app.config.limits.body_bytes))
-        .layer(from_fn_with_state(door, guard_http))
-        .layer(from_fn_with_state(app, frame))
+        .layer(from_fn_with_state(door, frame))
 }

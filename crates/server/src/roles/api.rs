@@ -30,8 +30,8 @@ pub async fn start(
     let door = |address| Door { app: app.clone(), address };
     let limits = || app.config.limits.clone();
     let calls = http::router(door(http.1), snippets);
-    tasks.spawn("http", http::serve(http.0, calls, limits(), tasks.shutdown().clone()));
+    tasks.spawn("http", http::serve(http.0, http::routed(calls), limits(), tasks.shutdown().clone()));
     let calls = grpc::router(door(grpc.1), tasks)?;
-    tasks.spawn("grpc", http::serve(grpc.0, calls, limits(), tasks.shutdown().clone()));
+    tasks.spawn("grpc", http::serve(grpc.0, http::routed(calls), limits(), tasks.shutdown().clone()));
     Ok(())
 }

@@ -38,7 +38,7 @@ pub async fn start(app: &App, port: Taken, tasks: &Tasks) -> Result<Snippets> {
             }
         }
     });
-    let calls = http::snippets_router(Door { app: app.clone(), address: port.1 }, snippets.clone());
+    let calls = http::snippets_calls(Door { app: app.clone(), address: port.1 }, snippets.clone());
     let serving = http::serve(port.0, calls, app.config.limits.clone(), tasks.shutdown().clone());
     tasks.spawn("snippets port", serving);
     Ok(snippets)

@@ -1,6 +1,8 @@
 //! Many callers at once.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use rand::rngs::StdRng;
@@ -8,7 +10,8 @@ use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::Barrier;
 
 use super::{Failure, Outcome, PAIRS, ensure, shard};
-use crate::{Error, Range, Read as _, Store};
+use crate::table::decode_value;
+use crate::{Encode as _, Error, Range, Read as _, Store};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -119,6 +122,61 @@ async fn act(store: &Store, rng: &mut StdRng) -> Result<Act, Error> {
             Ok(Act { order, read, written: written.into_iter().collect() })
         })
         .await
+}
+
+/// Two rows that are always written together, asked for in every way while they are being written.
+pub(super) async fn together(store: &Store) -> Outcome {
+    const WRITERS: i64 = 4;
+    const WRITES: i64 = 50;
+    let answered = Arc::new(AtomicI64::new(0));
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|_| {
+            let (store, answered) = (store.clone(), answered.clone());
+            tokio::spawn(async move {
+                for _ in 0..WRITES {
+                    let next = store.transact(shard(5), async |tx| {
+                        let next = tx.get(&PAIRS, LEFT).await?.unwrap_or_default() + 1;
+                        tx.put(&PAIRS, LEFT, &next)?;
+                        tx.put(&PAIRS, RIGHT, &next)?;
+                        Ok::<_, Error>(next)
+                    });
+                    answered.fetch_max(next.await?, Ordering::SeqCst);
+                }
+                Ok::<_, Error>(())
+            })
+        })
+        .collect();
+    while !writers.iter().all(tokio::task::JoinHandle::is_finished) {
+        let before = answered.load(Ordering::SeqCst);
+        for (way, rows) in [
+            ("alone", read_alone(store).await?),
+            ("in a snapshot", store.snapshot(shard(5)).await?.get_many(&PAIRS, [LEFT, RIGHT]).await?),
+            (
+                "in a transaction",
+                store.transact(shard(5), async |tx| tx.get_many(&PAIRS, [LEFT, RIGHT]).await).await?,
+            ),
+        ] {
+            ensure!(rows[0] == rows[1], "{way}: the left row is {:?}, the right one {:?}", rows[0], rows[1]);
+            let found = rows[0].unwrap_or_default();
+            ensure!(found >= before, "{way}: {found} was read after {before} was answered");
+        }
+    }
+    for writer in writers {
+        writer.await.map_err(|error| Failure(error.to_string()))??;
+    }
+    let last = read_alone(store).await?;
+    ensure!(last == [Some(WRITERS * WRITES); 2], "the last rows are {last:?}");
+    Ok(())
+}
+
+const LEFT: (&str, i64) = ("left", 0);
+const RIGHT: (&str, i64) = ("right", 0);
+
+/// Without a snapshot.
+async fn read_alone(store: &Store) -> Result<Vec<Option<i64>>, Error> {
+    let table = store.schema().id(PAIRS.system(), PAIRS.name())?;
+    let found = store.engine().get_many(shard(5), table, &[LEFT.encode()?, RIGHT.encode()?]).await?;
+    found.into_iter().map(|value| value.map(decode_value).transpose()).collect()
 }
 
 pub(super) async fn dropped(store: &Store) -> Outcome {

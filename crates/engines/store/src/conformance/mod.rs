@@ -65,6 +65,9 @@ const CHECKS: &[(&str, Check)] = &[
     ("a queue consumed at its head", |s| Box::pin(ranges::queue(s))),
     ("shards do not wait for each other", |s| Box::pin(crowd::parallel_shards(s))),
     ("under concurrency every answer is that of a serial order", |s| Box::pin(crowd::serial(s))),
+    ("rows written together are read together, and not older than an answered write", |s| {
+        Box::pin(crowd::together(s))
+    }),
     ("a caller that goes away leaves all of its writes or none", |s| Box::pin(crowd::dropped(s))),
 ];
 

@@ -74,7 +74,7 @@ impl Job {
 }
 
 fn size(rows: &[DiskRow]) -> usize {
-    rows.iter().map(|(_, key, value)| key.len() + value.as_ref().map_or(0, |value| value.len())).sum()
+    rows.iter().map(DiskRow::bytes).sum()
 }
 
 pub(super) async fn answered(answer: Answer) -> Result<()> {
@@ -104,6 +104,9 @@ impl Committer {
     /// Waits until there is room for so many bytes in flight.
     pub(super) async fn room(&self, bytes: usize) -> Result<OwnedSemaphorePermit> {
         let bytes = bytes.clamp(1, MOST_IN_FLIGHT_BYTES) as u32;
+        if let Ok(room) = self.in_flight.clone().try_acquire_many_owned(bytes) {
+            return Ok(room);
+        }
         let room = self.in_flight.clone().acquire_many_owned(bytes).await;
         room.map_err(|_| Error::unavailable("the store is closed"))
     }
@@ -143,7 +146,7 @@ struct Writer {
 impl Writer {
     fn new(disk: Arc<Disk>, health: Arc<Health>, wakes: Wakes) -> Self {
         let now = Instant::now();
-        let commit = disk.last_commit;
+        let commit = disk.committed();
         Self { disk, health, wakes, commit, unrotated: [0; SPACES], rotated_at: [now; SPACES], alive_at: now }
     }
 

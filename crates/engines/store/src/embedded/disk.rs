@@ -4,11 +4,15 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use fjall::config::{BlockSizePolicy, PinningPolicy};
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Slice};
+use fjall::{
+    Database, Keyspace, KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable as _, Slice,
+};
 
+use super::rows::Rows;
 use crate::key::{ColumnType, KeyBytes};
 use crate::{Error, Kind, Options, Result, Schema, Shard, Space, TableId, TableSpec};
 
@@ -19,6 +23,8 @@ pub(super) const PREFIX_BYTES: usize = 4;
 /// The table number under which the engine keeps its own rows in the small keyspace.
 const OWN: [u8; 2] = [0, 0];
 pub(super) const SPACES: usize = 3;
+/// The keyspace whose rows are read once, and so not kept in memory.
+const QUEUE: usize = 2;
 
 pub(super) struct Disk {
     pub(super) db: Database,
@@ -27,12 +33,36 @@ pub(super) struct Disk {
     tables: Vec<(u16, usize)>,
     witness: Witness,
     pub(super) reads: super::ReadPlace,
-    /// The number of the last commit found when opening.
-    pub(super) last_commit: u64,
+    rows: Rows,
+    /// The number of the last finished commit.
+    committed: AtomicU64,
 }
 
-/// One row as fjall takes it: keyspace, key, value (`None`: deleted).
-pub(super) type DiskRow = (usize, Slice, Option<Slice>);
+/// The durable state at one moment.
+#[derive(Clone)]
+pub(super) struct Sight {
+    /// A commit that the snapshot has.
+    at: u64,
+    pub(super) snapshot: fjall::Snapshot,
+}
+
+/// One row as fjall takes it.
+pub(super) struct DiskRow {
+    space: usize,
+    key: Slice,
+    /// `None`: deleted.
+    value: Option<Slice>,
+}
+
+impl DiskRow {
+    fn own(space: usize, name: &str, value: &[u8]) -> Self {
+        Self { space, key: own_key(name), value: Some(Slice::from(value)) }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.key.len() + self.value.as_ref().map_or(0, |value| value.len())
+    }
+}
 
 impl Disk {
     pub(super) fn open(folder: &Path, schema: &Schema, options: &Options) -> Result<Self> {
@@ -48,7 +78,7 @@ impl Disk {
         let db = Database::builder(folder.join("db"))
             .worker_threads(4)
             .max_journaling_size(256 << 20)
-            .cache_size(options.cache_bytes)
+            .cache_size(options.cache_bytes / 2)
             .open()
             .map_err(|error| opening(folder, error))?;
         let keyspaces = ["small", "large", "queue"]
@@ -66,7 +96,15 @@ impl Disk {
                 witness.last
             )));
         }
-        Ok(Self { db, keyspaces, tables, witness, reads: super::ReadPlace::default(), last_commit })
+        Ok(Self {
+            db,
+            keyspaces,
+            tables,
+            witness,
+            reads: super::ReadPlace::default(),
+            rows: Rows::new(options.cache_bytes / 2),
+            committed: AtomicU64::new(last_commit),
+        })
     }
 
     pub(super) fn keyspace(&self, table: TableId) -> &Keyspace {
@@ -95,7 +133,33 @@ impl Disk {
     pub(super) fn row(&self, table: TableId, shard: Shard, key: &KeyBytes, value: Option<&Bytes>) -> DiskRow {
         let space = self.tables[usize::from(table.0)].1;
         let key = Slice::from(self.full_key(table, shard, key.as_slice()));
-        (space, key, value.map(|value| Slice::from(&value[..])))
+        DiskRow { space, key, value: value.map(|value| Slice::from(&value[..])) }
+    }
+
+    pub(super) fn committed(&self) -> u64 {
+        self.committed.load(Ordering::Acquire)
+    }
+
+    pub(super) fn sight(&self) -> Sight {
+        // In this order: the snapshot has the commit.
+        let at = self.committed();
+        Sight { at, snapshot: self.db.snapshot() }
+    }
+
+    /// The row of a full key as it was after commit `at`, if that is known without looking at the disk.
+    pub(super) fn remembered(&self, at: u64, table: TableId, full_key: &[u8]) -> Option<Option<Bytes>> {
+        (self.tables[usize::from(table.0)].1 != QUEUE).then(|| self.rows.get(at, full_key)).flatten()
+    }
+
+    pub(super) fn get(&self, sight: &Sight, table: TableId, full_key: &[u8]) -> Result<Option<Bytes>> {
+        if let Some(value) = self.remembered(sight.at, table, full_key) {
+            return Ok(value);
+        }
+        let value = sight.snapshot.get(self.keyspace(table), full_key).map_err(reading)?;
+        if self.tables[usize::from(table.0)].1 == QUEUE {
+            return Ok(value.map(Bytes::from_owner));
+        }
+        Ok(self.rows.learn(sight.at, full_key, value.as_deref()))
     }
 
     /// Writes one batch durably, under its commit number. Returns the bytes written to each keyspace.
@@ -106,9 +170,13 @@ impl Disk {
     ) -> Result<[u64; SPACES], fjall::Error> {
         let mut batch = self.db.batch().durability(Some(PersistMode::SyncData));
         let mut bytes = [0; SPACES];
-        let number = (0, own_key("commit"), Some(Slice::from(&commit.to_be_bytes()[..])));
-        for (space, key, value) in rows.chain(std::iter::once(number)) {
-            bytes[space] += (key.len() + value.as_ref().map_or(0, |value| value.len()) + ROW_OVERHEAD) as u64;
+        let number = DiskRow::own(0, "commit", &commit.to_be_bytes());
+        for row in rows.chain(std::iter::once(number)) {
+            bytes[row.space] += (row.bytes() + ROW_OVERHEAD) as u64;
+            let DiskRow { space, key, value } = row;
+            if space != QUEUE {
+                self.rows.write(commit, &key, value.as_deref());
+            }
             match value {
                 Some(value) => batch.insert(&self.keyspaces[space], key, value),
                 None => batch.remove(&self.keyspaces[space], key),
@@ -116,13 +184,14 @@ impl Disk {
         }
         batch.commit()?;
         self.witness.note(commit)?;
+        self.committed.store(commit, Ordering::Release);
         Ok(bytes)
     }
 
     /// A tiny insert into each keyspace, because one that is drained pins the journals (fjall#288); the commit number
     /// does it for the small one.
     pub(super) fn keep_alive_rows() -> Vec<DiskRow> {
-        (1..SPACES).map(|space| (space, own_key("alive"), Some(Slice::from(&[1_u8][..])))).collect()
+        (1..SPACES).map(|space| DiskRow::own(space, "alive", &[1])).collect()
     }
 }
 
@@ -278,6 +347,10 @@ fn read_own_number(own: &Keyspace, name: &str) -> Result<u64> {
     let Some(value) = value else { return Ok(0) };
     let bytes = value[..].try_into().map_err(|_| Error::corrupt("the commit number cannot be read"))?;
     Ok(u64::from_be_bytes(bytes))
+}
+
+pub(super) fn reading(error: fjall::Error) -> Error {
+    Error::with_source(Kind::Unavailable, "the embedded store cannot be read", error)
 }
 
 fn opening(folder: &Path, error: fjall::Error) -> Error {

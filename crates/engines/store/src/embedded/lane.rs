@@ -8,8 +8,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-use super::committer::{Committer, Job, answered};
-use super::disk::{Disk, DiskRow};
+use super::Parts;
+use super::committer::{Job, answered};
+use super::disk::{DiskRow, Sight};
 use super::guard::Health;
 use crate::engine::{RawRow, Reader, Session, Writes};
 use crate::key::KeyBytes;
@@ -87,54 +88,54 @@ impl Lane {
     }
 }
 
-pub(super) async fn begin(
-    lane: &Arc<Lane>,
-    shard: Shard,
-    disk: &Arc<Disk>,
-    committer: &Committer,
-    health: &Arc<Health>,
-) -> Result<LaneSession> {
+pub(super) async fn begin(parts: &Arc<Parts>, shard: Shard) -> Result<LaneSession> {
+    let lane = &parts.lanes[shard.index()];
     let turn =
         lane.turn.clone().acquire_owned().await.map_err(|_| Error::unavailable("the store is closed"))?;
-    lane.wait(health, Lane::has_room).await?;
+    if !lane.has_room() {
+        lane.wait(&parts.health, Lane::has_room).await?;
+    }
     // The pending writes are taken before the snapshot: what becomes durable in between is seen twice, never not at
     // all; and nobody else adds to this lane while we hold its turn.
     let chain: Vec<_> = lane.pending().iter().cloned().collect();
-    Ok(LaneSession {
-        shard,
-        lane: lane.clone(),
-        chain,
-        snapshot: OnceLock::new(),
-        disk: disk.clone(),
-        committer: committer.clone(),
-        health: health.clone(),
-        turn,
-    })
+    let at = parts.disk.committed();
+    Ok(LaneSession { parts: parts.clone(), shard, chain, at, sight: OnceLock::new(), turn })
 }
 
 pub(super) struct LaneSession {
+    parts: Arc<Parts>,
     shard: Shard,
-    lane: Arc<Lane>,
     chain: Vec<Arc<Pending>>,
-    snapshot: OnceLock<fjall::Snapshot>,
-    disk: Arc<Disk>,
-    committer: Committer,
-    health: Arc<Health>,
+    /// A commit that was finished when the session began.
+    at: u64,
+    sight: OnceLock<Sight>,
     turn: OwnedSemaphorePermit,
 }
 
 impl LaneSession {
-    fn snapshot(&self) -> &fjall::Snapshot {
-        self.snapshot.get_or_init(|| self.disk.db.snapshot())
+    fn sight(&self) -> &Sight {
+        self.sight.get_or_init(|| self.parts.disk.sight())
     }
 
-    fn pending_value(&self, row: &(TableId, KeyBytes)) -> Option<Option<Bytes>> {
-        self.chain.iter().rev().find_map(|pending| pending.rows.get(row).cloned())
+    /// What is known of a row without looking at the disk: pending, or durable and remembered.
+    fn known_value(&self, table: TableId, key: &KeyBytes) -> Option<Option<Bytes>> {
+        if !self.chain.is_empty() {
+            let row = (table, key.clone());
+            let pending = self.chain.iter().rev().find_map(|pending| pending.rows.get(&row));
+            if let Some(value) = pending {
+                return Some(value.clone());
+            }
+        }
+        self.parts.disk.remembered(
+            self.at,
+            table,
+            &self.parts.disk.full_key(table, self.shard, key.as_slice()),
+        )
     }
 
     fn disk_rows(&self, rows: &Rows) -> Vec<DiskRow> {
         let row = |((table, key), value): (&(TableId, KeyBytes), &Option<Bytes>)| {
-            self.disk.row(*table, self.shard, key, value.as_ref())
+            self.parts.disk.row(*table, self.shard, key, value.as_ref())
         };
         rows.iter().map(row).collect()
     }
@@ -143,13 +144,20 @@ impl LaneSession {
 #[async_trait]
 impl Reader for LaneSession {
     async fn get_many(&self, table: TableId, keys: &[KeyBytes]) -> Result<Vec<Option<Bytes>>> {
-        self.disk.reads.run(|| {
-            let get = |key: &KeyBytes| match self.pending_value(&(table, key.clone())) {
-                Some(value) => Ok(value),
-                None => self.disk.get(self.snapshot(), table, self.shard, key),
-            };
-            keys.iter().map(get).collect()
-        })
+        // Most transactions are about rows that are in memory, and never take a snapshot.
+        let known: Option<Vec<_>> = keys.iter().map(|key| self.known_value(table, key)).collect();
+        if let Some(values) = known {
+            return Ok(values);
+        }
+        let get = |key: &KeyBytes| match self.known_value(table, key) {
+            Some(value) => Ok(value),
+            None => self.parts.disk.get(
+                self.sight(),
+                table,
+                &self.parts.disk.full_key(table, self.shard, key.as_slice()),
+            ),
+        };
+        self.parts.disk.reads.run(|| keys.iter().map(get).collect())
     }
 
     async fn scan(&self, table: TableId, range: &Range) -> Result<Vec<RawRow>> {
@@ -158,7 +166,8 @@ impl Reader for LaneSession {
             changes.add(&pending.rows, table, range);
         }
         let wider = Range { limit: changes.base_limit(range.limit), ..range.clone() };
-        let base = self.disk.reads.run(|| self.disk.scan(self.snapshot(), table, self.shard, &wider))?;
+        let base =
+            self.parts.disk.reads.run(|| self.parts.disk.scan(self.sight(), table, self.shard, &wider))?;
         Ok(changes.over(base, range))
     }
 }
@@ -168,23 +177,25 @@ impl Session for LaneSession {
     async fn commit(self: Box<Self>, writes: Writes) -> Result<()> {
         if writes.rows.is_empty() {
             // What the body saw must be durable before anybody hears of it; the lane need not wait for that.
-            let Self { shard, lane, chain, committer, health, turn, .. } = *self;
+            let Self { parts, shard, chain, turn, .. } = *self;
             drop(turn);
             if let Some(last) = chain.last() {
-                lane.wait(&health, |lane| lane.durable.load(Ordering::Acquire) >= last.number).await?;
+                let lane = &parts.lanes[shard.index()];
+                lane.wait(&parts.health, |lane| lane.durable.load(Ordering::Acquire) >= last.number).await?;
             }
-            committer.wake(shard, &writes.wakes);
+            parts.committer.wake(shard, &writes.wakes);
             return Ok(());
         }
-        self.health.check_room()?;
+        self.parts.health.check_room()?;
         let rows = self.disk_rows(&writes.rows);
-        let room = self.committer.room(writes.bytes).await?;
-        let Self { shard, lane, chain, committer, turn, .. } = *self;
+        let room = self.parts.committer.room(writes.bytes).await?;
+        let Self { parts, shard, chain, turn, .. } = *self;
+        let lane = parts.lanes[shard.index()].clone();
         // From here to the hand-over there is no await: it happens whole, or not at all.
         let number = lane.durable.load(Ordering::Acquire).max(chain.last().map_or(0, |last| last.number)) + 1;
         lane.pending().push_back(Arc::new(Pending { number, bytes: writes.bytes, rows: writes.rows }));
         let (job, answer) = Job::of_lane(shard, lane, number, rows, writes.wakes, room);
-        committer.hand_over(job)?;
+        parts.committer.hand_over(job)?;
         drop(turn);
         answered(answer).await
     }

@@ -9,12 +9,14 @@
 //! - `disk.rs`: the database as we hold it: three keyspaces, the dictionary of tables, the format, the witness.
 //! - `lane.rs`: turns, pending writes, sessions.
 //! - `committer.rs`: the thread that writes, rotates memtables and acknowledges.
+//! - `rows.rs`: rows in memory.
 //! - `guard.rs`: watches the database: a stuck commit, a full disk, journals that do not shrink.
 
 mod committer;
 mod disk;
 mod guard;
 mod lane;
+mod rows;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,16 +31,21 @@ use crate::engine::{Engine, Moment, RawRow, Reader, Session};
 use crate::key::KeyBytes;
 use crate::{Error, Kind, Options, Range, Result, SHARDS, Schema, Shard, TableId, Wakes};
 use committer::{Committer, Job};
-use disk::Disk;
+use disk::{Disk, Sight};
 use guard::{Guard, Health};
 use lane::Lane;
 
 pub(crate) struct Embedded {
+    parts: Arc<Parts>,
+    _guard: Guard,
+}
+
+/// What sessions share with the engine.
+pub(crate) struct Parts {
     disk: Arc<Disk>,
     lanes: Vec<Arc<Lane>>,
     committer: Committer,
     health: Arc<Health>,
-    _guard: Guard,
 }
 
 /// Opens or makes the store in a folder.
@@ -61,7 +68,15 @@ impl Embedded {
         let committer = Committer::start(disk.clone(), health.clone(), wakes)?;
         let guard = Guard::start(&disk, health.clone())?;
         let lanes = (0..SHARDS).map(|_| Arc::new(Lane::new())).collect();
-        Ok(Self { disk, lanes, committer, health, _guard: guard })
+        Ok(Self { parts: Arc::new(Parts { disk, lanes, committer, health }), _guard: guard })
+    }
+}
+
+impl std::ops::Deref for Embedded {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.parts
     }
 }
 
@@ -69,12 +84,23 @@ impl Embedded {
 impl Engine for Embedded {
     async fn begin(&self, shard: Shard) -> Result<Box<dyn Session>> {
         self.health.check()?;
-        let lane = &self.lanes[shard.index()];
-        Ok(Box::new(lane::begin(lane, shard, &self.disk, &self.committer, &self.health).await?))
+        Ok(Box::new(lane::begin(&self.parts, shard).await?))
     }
 
     async fn snapshot(&self, shard: Shard) -> Result<Box<dyn Reader>> {
-        Ok(Box::new(View { disk: self.disk.clone(), shard, snapshot: self.disk.db.snapshot() }))
+        Ok(Box::new(View { disk: self.disk.clone(), shard, sight: self.disk.sight() }))
+    }
+
+    async fn get_many(&self, shard: Shard, table: TableId, keys: &[KeyBytes]) -> Result<Vec<Option<Bytes>>> {
+        let keys: Vec<_> = keys.iter().map(|key| self.disk.full_key(table, shard, key.as_slice())).collect();
+        // All after the same commit, or none: a snapshot that is taken later may be of a later one.
+        let at = self.disk.committed();
+        let known: Option<Vec<_>> = keys.iter().map(|key| self.disk.remembered(at, table, key)).collect();
+        if let Some(values) = known {
+            return Ok(values);
+        }
+        let sight = self.disk.sight();
+        self.disk.reads.run(|| keys.iter().map(|key| self.disk.get(&sight, table, key)).collect())
     }
 
     async fn scan_shards(
@@ -83,11 +109,11 @@ impl Engine for Embedded {
         shards: &[Shard],
         range: &Range,
     ) -> Result<Vec<(Shard, RawRow)>> {
-        let snapshot = self.disk.db.snapshot();
+        let sight = self.disk.sight();
         self.disk.reads.run(|| {
             let mut found = Vec::new();
             for shard in shards {
-                let rows = self.disk.scan(&snapshot, table, *shard, range)?;
+                let rows = self.disk.scan(&sight, table, *shard, range)?;
                 found.extend(rows.into_iter().map(|row| (*shard, row)));
             }
             Ok(found)
@@ -113,7 +139,7 @@ impl Engine for Embedded {
     }
 
     fn moment(&self) -> Option<Box<dyn Moment>> {
-        Some(Box::new(DiskMoment { disk: self.disk.clone(), snapshot: self.disk.db.snapshot() }))
+        Some(Box::new(DiskMoment { disk: self.disk.clone(), sight: self.disk.sight() }))
     }
 }
 
@@ -121,7 +147,7 @@ impl Engine for Embedded {
 struct View {
     disk: Arc<Disk>,
     shard: Shard,
-    snapshot: fjall::Snapshot,
+    sight: Sight,
 }
 
 #[async_trait]
@@ -129,51 +155,54 @@ impl Reader for View {
     async fn get_many(&self, table: TableId, keys: &[KeyBytes]) -> Result<Vec<Option<Bytes>>> {
         self.disk
             .reads
-            .run(|| keys.iter().map(|key| self.disk.get(&self.snapshot, table, self.shard, key)).collect())
+            .run(|| keys.iter().map(|key| self.disk.row_of(&self.sight, table, self.shard, key)).collect())
     }
 
     async fn scan(&self, table: TableId, range: &Range) -> Result<Vec<RawRow>> {
-        self.disk.reads.run(|| self.disk.scan(&self.snapshot, table, self.shard, range))
+        self.disk.reads.run(|| self.disk.scan(&self.sight, table, self.shard, range))
     }
 }
 
 /// All shards at one moment.
 struct DiskMoment {
     disk: Arc<Disk>,
-    snapshot: fjall::Snapshot,
+    sight: Sight,
 }
 
 impl Moment for DiskMoment {
     fn reader(&self, shard: Shard) -> Box<dyn Reader> {
-        Box::new(View { disk: self.disk.clone(), shard, snapshot: self.snapshot.clone() })
+        Box::new(View { disk: self.disk.clone(), shard, sight: self.sight.clone() })
     }
 }
 
 /// Decides where reads run. Most are answered from memory in microseconds, and moving a runtime's other tasks to a fresh
-/// thread costs more than that; so reads run in place until one was slow, and the next ones where blocking is allowed.
+/// thread costs more than that; so reads run in place until several were slow, and the next ones where blocking is
+/// allowed.
 #[derive(Default)]
 struct ReadPlace {
-    careful_reads: AtomicU32,
+    slowness: AtomicU32,
 }
 
-/// A read that takes longer has been to a slow disk. (One that was only interrupted looks the same; so caution is short,
-/// or it would make the threads that interrupt each other.)
+/// A read that takes longer has been to a slow disk, or was interrupted.
 const SLOW_READ: Duration = Duration::from_millis(2);
-/// How many reads are careful after a slow one.
-const CAREFUL_READS: u32 = 16;
+/// How many quick reads a slow one weighs. Reads that are only interrupted are fewer than that; to be careful then would
+/// make the threads that interrupt each other.
+const SLOW_WEIGHT: u32 = 32;
+/// From here on reads are careful.
+const SLOW: u32 = 2 * SLOW_WEIGHT;
+const MOST_SLOWNESS: u32 = 4 * SLOW_WEIGHT;
 
 impl ReadPlace {
     fn run<T>(&self, work: impl FnOnce() -> T) -> T {
         let began = Instant::now();
-        let careful = self.careful_reads.load(Ordering::Relaxed);
-        let answer = if careful > 0 && may_block_in_place() {
-            self.careful_reads.store(careful - 1, Ordering::Relaxed);
-            tokio::task::block_in_place(work)
-        } else {
-            work()
-        };
+        let slowness = self.slowness.load(Ordering::Relaxed);
+        let answer =
+            if slowness > SLOW && may_block_in_place() { tokio::task::block_in_place(work) } else { work() };
+        // An estimate: what two readers say at the same time may be lost.
         if began.elapsed() > SLOW_READ {
-            self.careful_reads.store(CAREFUL_READS, Ordering::Relaxed);
+            self.slowness.store((slowness + SLOW_WEIGHT).min(MOST_SLOWNESS), Ordering::Relaxed);
+        } else if slowness > 0 {
+            self.slowness.store(slowness - 1, Ordering::Relaxed);
         }
         answer
     }
@@ -185,24 +214,11 @@ fn may_block_in_place() -> bool {
 }
 
 impl Disk {
-    fn get(
-        &self,
-        snapshot: &fjall::Snapshot,
-        table: TableId,
-        shard: Shard,
-        key: &KeyBytes,
-    ) -> Result<Option<Bytes>> {
-        let value = snapshot.get(self.keyspace(table), self.full_key(table, shard, key.as_slice()));
-        value.map(|value| value.map(Bytes::from_owner)).map_err(reading)
+    fn row_of(&self, sight: &Sight, table: TableId, shard: Shard, key: &KeyBytes) -> Result<Option<Bytes>> {
+        self.get(sight, table, &self.full_key(table, shard, key.as_slice()))
     }
 
-    fn scan(
-        &self,
-        snapshot: &fjall::Snapshot,
-        table: TableId,
-        shard: Shard,
-        range: &Range,
-    ) -> Result<Vec<RawRow>> {
+    fn scan(&self, sight: &Sight, table: TableId, shard: Shard, range: &Range) -> Result<Vec<RawRow>> {
         let (from, to) = range.byte_bounds();
         let first = self.full_key(table, shard, &from);
         let last = match to {
@@ -212,9 +228,9 @@ impl Disk {
         if first >= last {
             return Ok(Vec::new());
         }
-        let rows = snapshot.range(self.keyspace(table), first..last);
+        let rows = sight.snapshot.range(self.keyspace(table), first..last);
         let row = |guard: fjall::Guard| {
-            let (key, value) = guard.into_inner().map_err(reading)?;
+            let (key, value) = guard.into_inner().map_err(disk::reading)?;
             Ok((KeyBytes(key[disk::PREFIX_BYTES..].to_vec()), Bytes::from_owner(value)))
         };
         if range.reverse {
@@ -223,8 +239,4 @@ impl Disk {
             rows.take(range.limit).map(row).collect()
         }
     }
-}
-
-fn reading(error: fjall::Error) -> Error {
-    Error::with_source(Kind::Unavailable, "the embedded store cannot be read", error)
 }

@@ -1,8 +1,9 @@
 //! `PUT`, `GET` and `DELETE /{name}/{key}`, and `/-/…`, which no name can be.
 
 use axum::body::Body;
-use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::extract::{FromRequest as _, FromRequestParts as _, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -25,6 +26,39 @@ use crate::snippets::Snippets;
 use crate::tables::DocumentRow;
 use crate::{Error, Format, delete, metrics};
 
+/// The route of documents.
+pub const DOCUMENTS: &str = "/{*address}";
+
+/// Whether a call is one that [`document`] answers, as the route of documents would: its path has a name and a key.
+pub fn is_about_a_document(method: &Method, path: &str) -> bool {
+    let has_key = path.strip_prefix('/').is_some_and(|rest| rest.contains('/'));
+    has_key && !path.starts_with("/-/") && [Method::GET, Method::PUT, Method::DELETE].contains(method)
+}
+
+/// Answers a call about a document without a router.
+pub async fn document(snippets: &Snippets, request: Request) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let answered = async {
+        let access = Access::from_request_parts(&mut parts, &()).await?;
+        let Parts { method, uri, headers, extensions, .. } = parts;
+        let snippets = State(snippets.clone());
+        Ok(match method {
+            Method::GET => get_one(snippets, access, uri, headers).await?,
+            Method::DELETE => delete_one(snippets, access, uri, headers).await?.into_response(),
+            _ => {
+                let mut request = Request::new(body);
+                // The limit of a body is among them.
+                *request.extensions_mut() = extensions;
+                match Bytes::from_request(request, &()).await {
+                    Ok(body) => put_one(snippets, access, uri, headers, body).await?.into_response(),
+                    Err(rejection) => rejection.into_response(),
+                }
+            }
+        })
+    };
+    answered.await.unwrap_or_else(Problem::into_response)
+}
+
 /// The routes of the snippets' port.
 pub fn routes(snippets: Snippets) -> Router {
     Router::new()
@@ -32,7 +66,7 @@ pub fn routes(snippets: Snippets) -> Router {
         .route("/-/reload", post(reload))
         .merge(super::letters::routes())
         .merge(super::constant::routes())
-        .route("/{*address}", get(get_one).put(put_one).delete(delete_one))
+        .route(DOCUMENTS, get(get_one).put(put_one).delete(delete_one))
         .fallback(async || Problem::not_found("there is nothing at this address; snippets are at /NAME/KEY"))
         .method_not_allowed_fallback(async || {
             Problem::new(Code::MethodNotAllowed, "the header Allow says which methods this address takes")
@@ -140,11 +174,12 @@ async fn look_up(State(snippets): State<Snippets>, access: Access, body: Bytes) 
     let sizes = keys.iter().flat_map(|(_, rows)| rows).flatten().map(|row| row.content.len() * 4 / 3 + 128);
     let mut body = Vec::with_capacity(sizes.sum::<usize>() + 16);
     body.extend_from_slice(b"{\"items\":[");
+    let frames: Vec<_> = wanted.iter().map(ItemFrame::of).collect();
     for (key, rows) in &keys {
         let key = serde_json::Value::from(key.as_str()).to_string();
-        for (wanted, row) in wanted.iter().zip(rows) {
+        for ((wanted, frame), row) in wanted.iter().zip(&frames).zip(rows) {
             if let Some(row) = row {
-                write_item(&mut body, wanted, &key, row);
+                frame.write(&mut body, &wanted.work, &key, row);
                 body.push(b',');
             }
         }
@@ -154,19 +189,35 @@ async fn look_up(State(snippets): State<Snippets>, access: Access, body: Bytes) 
     Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-/// A document that was found, as JSON. Written by hand, since content is JSON already and there are many of them; names and
-/// languages need no escapes.
-fn write_item(out: &mut Vec<u8>, wanted: &Wanted, key: &str, row: &DocumentRow) {
-    let language = match wanted.language.as_str() {
-        "" => "null".to_owned(),
-        language => format!("\"{language}\""),
-    };
-    let head =
-        format!("{{\"name\":\"{}\",\"key\":{key},\"lang\":{language},\"content\":", wanted.snippet.name);
-    out.extend_from_slice(head.as_bytes());
-    write_content(out, &wanted.work, row);
-    let ends = row.expires_at.map_or_else(|| "null".to_owned(), |at| format!("\"{}\"", Timestamp(at)));
-    out.extend_from_slice(format!(",\"expires_at\":{ends}}}").as_bytes());
+/// What stands around every document of one name and language. Written by hand, since content is JSON already and there
+/// are many of them; names and languages need no escapes.
+struct ItemFrame {
+    before_key: String,
+    before_content: String,
+}
+
+impl ItemFrame {
+    fn of(wanted: &Wanted) -> Self {
+        let language = match wanted.language.as_str() {
+            "" => "null".to_owned(),
+            language => format!("\"{language}\""),
+        };
+        Self {
+            before_key: format!("{{\"name\":\"{}\",\"key\":", wanted.snippet.name),
+            before_content: format!(",\"lang\":{language},\"content\":"),
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>, work: &Work, key: &str, row: &DocumentRow) {
+        for part in [&self.before_key, key, &self.before_content] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        write_content(out, work, row);
+        match row.expires_at {
+            None => out.extend_from_slice(b",\"expires_at\":null}"),
+            Some(at) => out.extend_from_slice(format!(",\"expires_at\":\"{}\"}}", Timestamp(at)).as_bytes()),
+        }
+    }
 }
 
 async fn reload(State(snippets): State<Snippets>, access: Access) -> Result<StatusCode> {

@@ -1,0 +1,185 @@
+//! Rows in memory, as they are on disk: those that are read often cost no way through the tree.
+//!
+//! Commits have numbers. A reader notes the number of the last finished commit, and takes its snapshot after that; so the
+//! snapshot has at least that commit. A commit puts its rows in here, under its own number, before it writes them. What is
+//! known of a row since a commit that the reader knows to be finished is then what the reader's snapshot has, too: a later
+//! write would have replaced it. What a reader found on disk it may leave here unless a later commit has come by since,
+//! finished or not.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::{Buf as _, Bytes};
+use quick_cache::unsync::{Cache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, Weighter};
+use rustc_hash::FxBuildHasher;
+
+/// Each has a lock of its own.
+const STRIPES: u64 = 64;
+/// Rows of a stripe that share the number of their last write.
+const SLOTS: u64 = 1_024;
+/// A usual row, for what the cache sets aside.
+const TYPICAL_BYTES: u64 = 512;
+/// What a row costs besides its bytes, roughly.
+const ROW_OVERHEAD: usize = 128;
+
+pub(super) struct Rows {
+    /// Seeded at random: nobody can make keys that meet.
+    hasher: DefaultHashBuilder,
+    stripes: Vec<Mutex<Stripe>>,
+}
+
+struct Stripe {
+    /// The last commit that wrote to a slot, whether finished or not.
+    written: Box<[u64]>,
+    /// By the hash of the key; of two keys that meet after all, only one is known.
+    known: Cache<u64, Known, Weight, FxBuildHasher>,
+}
+
+/// What is known of a row.
+#[derive(Clone)]
+struct Known {
+    row: Row,
+    since: u64,
+}
+
+/// A row in one piece, since each piece costs a reader a wait for the memory: its key, and then its value.
+#[derive(Clone)]
+struct Row {
+    bytes: Arc<[u8]>,
+    key_bytes: usize,
+    /// `false`: it is known that there is no such row.
+    there: bool,
+}
+
+impl Row {
+    fn new(key: &[u8], value: Option<&[u8]>) -> Self {
+        let bytes = match value {
+            Some(value) => [key, value].concat().into(),
+            None => key.into(),
+        };
+        Self { bytes, key_bytes: key.len(), there: value.is_some() }
+    }
+
+    fn is_of(&self, key: &[u8]) -> bool {
+        self.bytes[..self.key_bytes] == *key
+    }
+
+    fn value(self) -> Option<Bytes> {
+        let key_bytes = self.key_bytes;
+        self.there.then(|| {
+            let mut value = Bytes::from_owner(self);
+            value.advance(key_bytes);
+            value
+        })
+    }
+}
+
+impl AsRef<[u8]> for Row {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+#[derive(Clone)]
+struct Weight;
+
+impl Weighter<u64, Known> for Weight {
+    fn weight(&self, _: &u64, known: &Known) -> u64 {
+        (known.row.bytes.len() + ROW_OVERHEAD) as u64
+    }
+}
+
+impl Rows {
+    pub(super) fn new(bytes: u64) -> Self {
+        let each = bytes / STRIPES;
+        let stripe = || {
+            let written = vec![0; SLOTS as usize].into();
+            let items = (each / TYPICAL_BYTES) as usize;
+            let known = Cache::with(items, each, Weight, FxBuildHasher, DefaultLifecycle::default());
+            Mutex::new(Stripe { written, known })
+        };
+        let stripes = std::iter::repeat_with(stripe).take(STRIPES as usize).collect();
+        Self { hasher: DefaultHashBuilder::default(), stripes }
+    }
+
+    /// What a reader who knows commit `at` to be finished finds at this key, if that is known here.
+    pub(super) fn get(&self, at: u64, key: &[u8]) -> Option<Option<Bytes>> {
+        let (stripe, hash) = self.stripe(key);
+        let known = stripe.known.get(&hash).filter(|known| known.since <= at && known.row.is_of(key))?;
+        let row = known.row.clone();
+        drop(stripe);
+        Some(row.value())
+    }
+
+    /// Notes what a reader who knows commit `at` to be finished has found on disk. Gives it back as it is kept, since what
+    /// was found holds a whole block.
+    pub(super) fn learn(&self, at: u64, key: &[u8], found: Option<&[u8]>) -> Option<Bytes> {
+        let row = Row::new(key, found);
+        let (mut stripe, hash) = self.stripe(key);
+        let since = stripe.written[slot(hash)];
+        if since <= at {
+            stripe.known.insert(hash, Known { row: row.clone(), since });
+        }
+        drop(stripe);
+        row.value()
+    }
+
+    /// Notes what this commit is about to write; only rows that are known already are kept.
+    pub(super) fn write(&self, commit: u64, key: &[u8], value: Option<&[u8]>) {
+        let (mut stripe, hash) = self.stripe(key);
+        stripe.written[slot(hash)] = commit;
+        if stripe.known.peek(&hash).is_some_and(|known| known.row.is_of(key)) {
+            stripe.known.insert(hash, Known { row: Row::new(key, value), since: commit });
+        }
+    }
+
+    fn stripe(&self, key: &[u8]) -> (MutexGuard<'_, Stripe>, u64) {
+        let hash = self.hasher.hash_one(key);
+        let stripe = &self.stripes[(hash % STRIPES) as usize];
+        (stripe.lock().unwrap_or_else(PoisonError::into_inner), hash)
+    }
+}
+
+fn slot(hash: u64) -> usize {
+    (hash / STRIPES % SLOTS) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_sees_no_commit_that_it_does_not_know_to_be_finished() {
+        let rows = Rows::new(1 << 20);
+        rows.learn(5, b"a", Some(b"old"));
+        assert_eq!(rows.get(5, b"a"), Some(Some("old".into())));
+        rows.write(6, b"a", Some(b"new"));
+        assert_eq!(rows.get(5, b"a"), None, "neither the new value nor the old one for sure");
+        assert_eq!(rows.get(6, b"a"), Some(Some("new".into())));
+        rows.write(7, b"a", None);
+        assert_eq!(rows.get(6, b"a"), None);
+        assert_eq!(rows.get(7, b"a"), Some(None), "it is known that there is none");
+    }
+
+    #[test]
+    fn what_was_read_before_a_commit_is_not_left_behind_it() {
+        let rows = Rows::new(1 << 20);
+        rows.write(6, b"a", Some(b"new"));
+        assert_eq!(rows.learn(5, b"a", Some(b"old")).unwrap(), "old", "the reader has it all the same");
+        assert_eq!((rows.get(5, b"a"), rows.get(6, b"a")), (None, None));
+        rows.learn(6, b"a", Some(b"new"));
+        assert_eq!(rows.get(6, b"a"), Some(Some("new".into())));
+        assert_eq!(rows.get(5, b"a"), None);
+    }
+
+    #[test]
+    fn it_stays_within_its_bytes() {
+        let rows = Rows::new(1 << 20);
+        let value = [7; 1_000];
+        for number in 0..10_000_u32 {
+            rows.learn(0, &number.to_be_bytes(), Some(&value));
+        }
+        let kept = (0..10_000_u32).filter(|number| rows.get(0, &number.to_be_bytes()).is_some()).count();
+        assert!((100..=1_048).contains(&kept), "{kept}");
+    }
+}
