@@ -115,8 +115,6 @@ fn read(data: &[u8], limits: &Limits) -> Reading {
         look_at_code(fatal.code);
         assert!(fatal.line == 0 || fatal.line >= line, "the end stands before the last record: {fatal:?}");
     }
-    // How much is shown of a broken place depends on how much of it was read.
-    let end = end.map(|fatal| Fatal { parameters: Vec::new(), ..fatal });
     Reading { records: found, end }
 }
 
