@@ -69,6 +69,14 @@ impl Window {
         Ok(self.data())
     }
 
+    /// The beginning of what stands at a place, to show it: the same wherever the pieces of the file are cut. A file that
+    /// breaks off shows what there is.
+    pub(crate) fn excerpt(&mut self, at: usize, chars: usize) -> String {
+        let _ = self.at_least(at + chars * 4);
+        let rest = &self.data()[at.min(self.data().len())..];
+        String::from_utf8_lossy(rest).chars().take(chars).collect()
+    }
+
     pub(crate) fn consume(&mut self, bytes: usize) {
         let consumed = &self.buffer.as_bytes()[self.start..self.start + bytes];
         if let Some(last) = memrchr(b'\n', consumed) {

@@ -433,13 +433,6 @@ fn skip(window: &mut Window, lines: bool) -> Result<(), Fatal> {
 }
 
 fn broken(window: &mut Window, at: usize) -> Fatal {
-    const SHOWN_CHARS: usize = 20;
-    // As much is shown wherever the pieces of the file are cut; a file that breaks off shows what there is.
-    while window.data().len() < at + SHOWN_CHARS * 4 && window.more().is_ok_and(|more| more) {}
-    let (line, column) = window.place(at);
-    let shown: String = String::from_utf8_lossy(&window.data()[at.min(window.data().len())..])
-        .chars()
-        .take(SHOWN_CHARS)
-        .collect();
-    Fatal::new("json_broken_top", &[&shown]).at((line, column))
+    let shown = window.excerpt(at, 20);
+    Fatal::new("json_broken_top", &[&shown]).at(window.place(at))
 }

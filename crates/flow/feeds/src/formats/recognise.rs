@@ -85,9 +85,7 @@ fn xml(window: &mut Window, limits: &Limits) -> Result<(Format, Box<dyn Source>)
     }
 }
 
-pub(super) fn unknown(window: &Window) -> Fatal {
-    let head = &window.data()[..window.data().len().min(40)];
-    let shown: String =
-        String::from_utf8_lossy(head).chars().map(|c| if c.is_control() { '·' } else { c }).collect();
+pub(super) fn unknown(window: &mut Window) -> Fatal {
+    let shown = window.excerpt(0, 40).replace(char::is_control, "·");
     Fatal::new("format_unknown", &[&shown]).at(window.place(0))
 }

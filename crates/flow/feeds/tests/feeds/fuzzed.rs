@@ -59,6 +59,8 @@ fn what_was_found_stays_mended() {
     for length in 0..13 {
         feeds::fuzzing::file(format!("<?xml version=\"1.0\"?>{}\n", " ".repeat(length)).as_bytes());
     }
+    // How much was shown of what stands behind the end of a list depended on how much of it had been read.
+    feeds::fuzzing::file("[] что-то другое, и длиннее двадцати знаков".as_bytes());
 }
 
 #[test]
