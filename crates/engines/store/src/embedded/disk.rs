@@ -23,8 +23,8 @@ pub(super) const PREFIX_BYTES: usize = 4;
 /// The table number under which the engine keeps its own rows in the small keyspace.
 const OWN: [u8; 2] = [0, 0];
 pub(super) const SPACES: usize = 3;
-/// The keyspace whose rows are read once, and so not kept in memory.
-const QUEUE: usize = 2;
+/// The keyspace whose rows are kept in memory: many of them fit. Those of a queue are read once.
+const SMALL: usize = 0;
 
 pub(super) struct Disk {
     pub(super) db: Database,
@@ -148,7 +148,7 @@ impl Disk {
 
     /// The row of a full key as it was after commit `at`, if that is known without looking at the disk.
     pub(super) fn remembered(&self, at: u64, table: TableId, full_key: &[u8]) -> Option<Option<Bytes>> {
-        (self.tables[usize::from(table.0)].1 != QUEUE).then(|| self.rows.get(at, full_key)).flatten()
+        (self.tables[usize::from(table.0)].1 == SMALL).then(|| self.rows.get(at, full_key)).flatten()
     }
 
     pub(super) fn get(&self, sight: &Sight, table: TableId, full_key: &[u8]) -> Result<Option<Bytes>> {
@@ -156,7 +156,7 @@ impl Disk {
             return Ok(value);
         }
         let value = sight.snapshot.get(self.keyspace(table), full_key).map_err(reading)?;
-        if self.tables[usize::from(table.0)].1 == QUEUE {
+        if self.tables[usize::from(table.0)].1 != SMALL {
             return Ok(value.map(Bytes::from_owner));
         }
         Ok(self.rows.learn(sight.at, full_key, value.as_deref()))
@@ -174,7 +174,7 @@ impl Disk {
         for row in rows.chain(std::iter::once(number)) {
             bytes[row.space] += (row.bytes() + ROW_OVERHEAD) as u64;
             let DiskRow { space, key, value } = row;
-            if space != QUEUE {
+            if space == SMALL {
                 self.rows.write(commit, &key, value.as_deref());
             }
             match value {
