@@ -12,7 +12,7 @@ use crate::{
 /// Settings that all engines share; each takes what concerns it.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Memory for what the embedded engine keeps of its disk: one half for rows, the other for blocks.
+    /// Memory for what the embedded engine keeps of its disk: one half for small rows, the other for blocks.
     pub cache_bytes: u64,
     /// The embedded engine takes no more writes when less than this is left on the disk.
     pub reserve_bytes: u64,

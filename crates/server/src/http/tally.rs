@@ -9,7 +9,6 @@ use metrics::{Counter, Histogram};
 #[derive(Default)]
 pub struct Tally(RwLock<HashMap<String, Vec<Line>>>);
 
-#[derive(Clone)]
 struct Line {
     method: &'static str,
     status: u16,
@@ -20,25 +19,39 @@ struct Line {
 impl Tally {
     pub fn note(&self, route: &str, method: &Method, status: u16, seconds: f64) {
         let method = known(method);
-        let found = {
+        let noted = {
             let lines = self.0.read().unwrap_or_else(PoisonError::into_inner);
-            let of_route = lines.get(route).map_or(&[][..], Vec::as_slice);
-            of_route.iter().find(|line| (line.method, line.status) == (method, status)).cloned()
+            lines.get(route).is_some_and(|lines| note(lines, method, status, seconds))
         };
-        let line = found.unwrap_or_else(|| self.begin(route, method, status));
+        if !noted {
+            let mut lines = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            let lines = lines.entry(route.to_owned()).or_default();
+            // Another call may have come before us.
+            if !note(lines, method, status, seconds) {
+                lines.push(Line::begin(route, method, status));
+                note(lines, method, status, seconds);
+            }
+        }
+    }
+}
+
+/// `false`: there is no line for it yet.
+fn note(lines: &[Line], method: &'static str, status: u16, seconds: f64) -> bool {
+    let line = lines.iter().find(|line| (line.method, line.status) == (method, status));
+    if let Some(line) = line {
         line.calls.increment(1);
         line.seconds.record(seconds);
     }
+    line.is_some()
+}
 
-    fn begin(&self, route: &str, method: &'static str, status: u16) -> Line {
+impl Line {
+    fn begin(route: &str, method: &'static str, status: u16) -> Self {
         let labels =
             [("method", method.to_owned()), ("route", route.to_owned()), ("status", status.to_string())];
         let calls = metrics::counter!("http_requests_total", &labels);
         let seconds = metrics::histogram!("http_request_seconds", &labels[..2]);
-        let line = Line { method, status, calls, seconds };
-        let mut lines = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        lines.entry(route.to_owned()).or_default().push(line.clone());
-        line
+        Self { method, status, calls, seconds }
     }
 }
 

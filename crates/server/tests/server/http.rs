@@ -79,3 +79,16 @@ async fn the_description_of_the_api_is_the_golden_one() {
         "{metrics}"
     );
 }
+
+/// Whoever calls with ever new methods makes no ever new metrics.
+#[tokio::test]
+async fn methods_that_callers_invent_are_counted_together() {
+    let server = Server::start();
+    for method in ["BREW", "WHEN"] {
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        assert_eq!(server.request(method, "/healthz").send().await.unwrap().status(), 405);
+    }
+    let metrics = server.request(Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
+    let counted = "http_requests_total{method=\"other\",route=\"/healthz\",status=\"405\"} 2";
+    assert!(metrics.contains(counted) && !metrics.contains("BREW"), "{metrics}");
+}

@@ -146,9 +146,13 @@ impl Disk {
         Sight { at, snapshot: self.db.snapshot() }
     }
 
+    fn is_kept(&self, table: TableId) -> bool {
+        self.tables[usize::from(table.0)].1 == SMALL
+    }
+
     /// The row of a full key as it was after commit `at`, if that is known without looking at the disk.
     pub(super) fn remembered(&self, at: u64, table: TableId, full_key: &[u8]) -> Option<Option<Bytes>> {
-        (self.tables[usize::from(table.0)].1 == SMALL).then(|| self.rows.get(at, full_key)).flatten()
+        if self.is_kept(table) { self.rows.get(at, full_key) } else { None }
     }
 
     pub(super) fn get(&self, sight: &Sight, table: TableId, full_key: &[u8]) -> Result<Option<Bytes>> {
@@ -156,10 +160,11 @@ impl Disk {
             return Ok(value);
         }
         let value = sight.snapshot.get(self.keyspace(table), full_key).map_err(reading)?;
-        if self.tables[usize::from(table.0)].1 != SMALL {
-            return Ok(value.map(Bytes::from_owner));
-        }
-        Ok(self.rows.learn(sight.at, full_key, value.as_deref()))
+        Ok(if self.is_kept(table) {
+            self.rows.learn(sight.at, full_key, value.as_deref())
+        } else {
+            value.map(Bytes::from_owner)
+        })
     }
 
     /// Writes one batch durably, under its commit number. Returns the bytes written to each keyspace.
@@ -170,7 +175,7 @@ impl Disk {
     ) -> Result<[u64; SPACES], fjall::Error> {
         let mut batch = self.db.batch().durability(Some(PersistMode::SyncData));
         let mut bytes = [0; SPACES];
-        let number = DiskRow::own(0, "commit", &commit.to_be_bytes());
+        let number = DiskRow::own(SMALL, "commit", &commit.to_be_bytes());
         for row in rows.chain(std::iter::once(number)) {
             bytes[row.space] += (row.bytes() + ROW_OVERHEAD) as u64;
             let DiskRow { space, key, value } = row;
@@ -328,7 +333,7 @@ fn signature(table: &TableSpec) -> String {
 
 fn space_index(space: Space) -> usize {
     match space {
-        Space::Small => 0,
+        Space::Small => SMALL,
         Space::Large => 1,
         Space::Queue => 2,
     }

@@ -1,4 +1,4 @@
-//! Rows in memory, as they are on disk: those that are read often cost no way through the tree.
+//! Small rows in memory, as they are on disk: those that are read often cost no way through the tree.
 //!
 //! Commits have numbers. A reader notes the number of the last finished commit, and takes its snapshot after that; so the
 //! snapshot has at least that commit. A commit puts its rows in here, under its own number, before it writes them. What is
@@ -6,9 +6,10 @@
 //! write would have replaced it. What a reader found on disk it may leave here unless a later commit has come by since,
 //! finished or not.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf as _, Bytes};
+use byteview::ByteView;
 use quick_cache::unsync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, Weighter};
 use rustc_hash::FxBuildHasher;
@@ -45,7 +46,7 @@ struct Known {
 /// A row in one piece, since each piece costs a reader a wait for the memory: its key, and then its value.
 #[derive(Clone)]
 struct Row {
-    bytes: Arc<[u8]>,
+    bytes: ByteView,
     key_bytes: usize,
     /// `false`: it is known that there is no such row.
     there: bool,
@@ -53,10 +54,7 @@ struct Row {
 
 impl Row {
     fn new(key: &[u8], value: Option<&[u8]>) -> Self {
-        let bytes = match value {
-            Some(value) => [key, value].concat().into(),
-            None => key.into(),
-        };
+        let bytes = ByteView::fused(key, value.unwrap_or_default());
         Self { bytes, key_bytes: key.len(), there: value.is_some() }
     }
 

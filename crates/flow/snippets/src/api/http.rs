@@ -10,7 +10,6 @@ use axum::{Json, Router};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use kit::Timestamp;
 use serde::Serialize;
 use store::Shard;
 use web::{Access, Code, Problem, Result};
@@ -19,7 +18,6 @@ use crate::address::{self, Address, is_language};
 use crate::config::Work;
 use crate::content::Content;
 use crate::get::{Wanted, read};
-use crate::lookup::{Found, Question, lookup};
 use crate::prepare::works;
 use crate::put::{Origin, write};
 use crate::snippets::Snippets;
@@ -62,7 +60,7 @@ pub async fn document(snippets: &Snippets, request: Request) -> Response {
 /// The routes of the snippets' port.
 pub fn routes(snippets: Snippets) -> Router {
     Router::new()
-        .route("/-/lookup", post(look_up))
+        .merge(super::lookup::routes())
         .route("/-/reload", post(reload))
         .merge(super::letters::routes())
         .merge(super::constant::routes())
@@ -164,62 +162,6 @@ async fn get_one(
     Ok(answer(&headers, body.into(), "application/json"))
 }
 
-async fn look_up(State(snippets): State<Snippets>, access: Access, body: Bytes) -> Result<Response> {
-    access.require_service()?;
-    let question: Question = serde_json::from_slice(&body).map_err(|error| {
-        Problem::new(Code::BadRequest, format!("the body is not {{\"names\", \"keys\", \"langs\"}}: {error}"))
-    })?;
-    let config = snippets.config();
-    let Found { wanted, keys } = lookup(snippets.store(), &config, question, snippets.clock().now()).await?;
-    let sizes = keys.iter().flat_map(|(_, rows)| rows).flatten().map(|row| row.content.len() * 4 / 3 + 128);
-    let mut body = Vec::with_capacity(sizes.sum::<usize>() + 16);
-    body.extend_from_slice(b"{\"items\":[");
-    let frames: Vec<_> = wanted.iter().map(ItemFrame::of).collect();
-    for (key, rows) in &keys {
-        let key = serde_json::Value::from(key.as_str()).to_string();
-        for ((wanted, frame), row) in wanted.iter().zip(&frames).zip(rows) {
-            if let Some(row) = row {
-                frame.write(&mut body, &wanted.work, &key, row);
-                body.push(b',');
-            }
-        }
-    }
-    body.pop_if(|last| *last == b',');
-    body.extend_from_slice(b"]}");
-    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
-}
-
-/// What stands around every document of one name and language. Written by hand, since content is JSON already and there
-/// are many of them; names and languages need no escapes.
-struct ItemFrame {
-    before_key: String,
-    before_content: String,
-}
-
-impl ItemFrame {
-    fn of(wanted: &Wanted) -> Self {
-        let language = match wanted.language.as_str() {
-            "" => "null".to_owned(),
-            language => format!("\"{language}\""),
-        };
-        Self {
-            before_key: format!("{{\"name\":\"{}\",\"key\":", wanted.snippet.name),
-            before_content: format!(",\"lang\":{language},\"content\":"),
-        }
-    }
-
-    fn write(&self, out: &mut Vec<u8>, work: &Work, key: &str, row: &DocumentRow) {
-        for part in [&self.before_key, key, &self.before_content] {
-            out.extend_from_slice(part.as_bytes());
-        }
-        write_content(out, work, row);
-        match row.expires_at {
-            None => out.extend_from_slice(b",\"expires_at\":null}"),
-            Some(at) => out.extend_from_slice(format!(",\"expires_at\":\"{}\"}}", Timestamp(at)).as_bytes()),
-        }
-    }
-}
-
 async fn reload(State(snippets): State<Snippets>, access: Access) -> Result<StatusCode> {
     access.require_admin()?;
     snippets.reload().await?;
@@ -227,7 +169,7 @@ async fn reload(State(snippets): State<Snippets>, access: Access) -> Result<Stat
 }
 
 /// A document as a JSON value: JSON as it is, text as a string, bytes as base64.
-fn write_content(out: &mut Vec<u8>, work: &Work, row: &DocumentRow) {
+pub(super) fn write_content(out: &mut Vec<u8>, work: &Work, row: &DocumentRow) {
     match work.output {
         Format::Json => out.extend_from_slice(&row.content),
         Format::Text => {
@@ -313,4 +255,23 @@ fn wants_bytes(headers: &HeaderMap) -> bool {
     accept
         .split(',')
         .any(|one| one.split(';').next().unwrap_or_default().trim() == "application/octet-stream")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is not about a document is the router's: probes, `/-/…`, and methods that it refuses or derives.
+    #[test]
+    fn a_document_has_a_name_and_a_key() {
+        let ours = ["/a/b", "/a/b/ru", "/a/%2F", "/a/", "//b", "/-a/b"];
+        let not_ours = ["/", "/a", "/healthz", "/-/lookup", "/-/x/y", "", "*", "a/b"];
+        for method in [Method::GET, Method::PUT, Method::DELETE] {
+            assert!(ours.iter().all(|path| is_about_a_document(&method, path)), "{method}");
+            assert!(!not_ours.iter().any(|path| is_about_a_document(&method, path)), "{method}");
+        }
+        for method in [Method::HEAD, Method::POST, Method::OPTIONS] {
+            assert!(!is_about_a_document(&method, "/a/b"), "{method}");
+        }
+    }
 }
