@@ -17,19 +17,14 @@ use tokio::sync::{mpsc, oneshot};
 
 /// A Redis that writes every command through before it answers; ends when dropped.
 pub struct Redis {
-    child: Child,
+    _child: Ended,
     pub port: u16,
 }
 
 impl Redis {
     pub fn start(folder: &Path) -> anyhow::Result<Self> {
-        if Command::new("redis-server").arg("--version").output().is_err() {
-            let mut install = Command::new("apt-get");
-            install.args(["-q", "install", "--yes", "--no-install-recommends", "redis-server"]);
-            let done = install.env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null()).status()?;
-            ensure!(done.success(), "redis-server is not here and cannot be installed");
-        }
-        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        install("redis-server")?;
+        let port = free_port()?;
         let child = Command::new("redis-server")
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--appendonly", "yes"])
             .args(["--appendfsync", "always", "--save", "", "--daemonize", "no", "--dir"])
@@ -37,22 +32,70 @@ impl Redis {
             .stdout(Stdio::null())
             .spawn()
             .context("redis-server")?;
-        let redis = Self { child, port };
-        let began = Instant::now();
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            ensure!(began.elapsed() < Duration::from_secs(10), "Redis does not start");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let redis = Self { _child: Ended(child), port };
+        wait_for("Redis", port)?;
         Ok(redis)
     }
 }
 
-impl Drop for Redis {
+/// webdis, the usual HTTP front of Redis: `PUT /SET/KEY`. Ends when dropped.
+pub struct Webdis {
+    _child: Ended,
+    pub port: u16,
+}
+
+impl Webdis {
+    pub fn start(folder: &Path, redis: &Redis) -> anyhow::Result<Self> {
+        install("webdis")?;
+        let port = free_port()?;
+        // As the package sets it up, in the foreground and with errors only in its log.
+        let settings = serde_json::json!({
+            "redis_host": "127.0.0.1", "redis_port": redis.port, "http_host": "127.0.0.1", "http_port": port,
+            "threads": 2, "daemonize": false, "verbosity": 0, "logfile": folder.join("webdis.log"),
+        });
+        let file = folder.join("webdis.json");
+        std::fs::write(&file, settings.to_string())?;
+        let child = Command::new("webdis").arg(file).stdout(Stdio::null()).spawn().context("webdis")?;
+        let webdis = Self { _child: Ended(child), port };
+        wait_for("webdis", port)?;
+        Ok(webdis)
+    }
+}
+
+/// A process that is stopped when this is dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
     fn drop(&mut self) {
         // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
+}
+
+fn install(program: &str) -> anyhow::Result<()> {
+    // Not by asking for its version: webdis would start.
+    if Command::new("which").arg(program).stdout(Stdio::null()).status()?.success() {
+        return Ok(());
+    }
+    let mut install = Command::new("apt-get");
+    install.args(["-q", "install", "--yes", "--no-install-recommends", program]);
+    let done = install.env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null()).status()?;
+    ensure!(done.success(), "{program} is not here and cannot be installed");
+    Ok(())
+}
+
+fn free_port() -> anyhow::Result<u16> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+fn wait_for(name: &str, port: u16) -> anyhow::Result<()> {
+    let began = Instant::now();
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        ensure!(began.elapsed() < Duration::from_secs(10), "{name} does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 type Answer = oneshot::Sender<Option<Bytes>>;

@@ -13,7 +13,7 @@ use e2e::http::Client;
 use e2e::http_pool::Pool;
 use e2e::load::bare_fjall::BareFjall;
 use e2e::load::{OfferRows, content};
-use e2e::redis::{self, Redis};
+use e2e::redis::{self, Redis, Webdis};
 use serde_json::{Value, json};
 
 const CONNECTIONS: usize = 64;
@@ -80,7 +80,7 @@ async fn alone(server: &Server, part: Part, time: Duration, messages: u64) -> an
     println!("process {}", server.child.id());
     let calls = pool.clone();
     let measured = match part {
-        Part::Put => rate(CONNECTIONS, time, move |n| put(calls.clone(), n)).await?,
+        Part::Put => puts(&pool, "card", time).await?,
         Part::Get => {
             rate(CONNECTIONS, time, move |n| call(calls.clone(), "GET", card(n), Vec::new())).await?
         }
@@ -99,8 +99,13 @@ fn card(n: u64) -> String {
     format!("/card/{}", (n * 7_919) % KEYS)
 }
 
-async fn put(pool: Arc<Pool>, n: u64) -> anyhow::Result<()> {
-    call(pool, "PUT", format!("/card/{}", n % KEYS), document(n)).await
+async fn put(pool: Arc<Pool>, name: &str, n: u64) -> anyhow::Result<()> {
+    call(pool, "PUT", format!("/{name}/{}", n % KEYS), document(n)).await
+}
+
+async fn puts(pool: &Arc<Pool>, name: &'static str, time: Duration) -> anyhow::Result<Rate> {
+    let pool = pool.clone();
+    rate(CONNECTIONS, time, move |n| put(pool.clone(), name, n)).await
 }
 
 async fn over_http(server: &Server, folder: &Path, time: Duration) -> anyhow::Result<Vec<Figure>> {
@@ -109,18 +114,21 @@ async fn over_http(server: &Server, folder: &Path, time: Duration) -> anyhow::Re
     let redis = Redis::start(front_folder.path())?;
     let front = Front::start(redis.port)?;
     let redis_pool = Arc::new(Pool::new(front.host));
+    let webdis = Webdis::start(front_folder.path(), &redis)?;
+    let webdis_pool = Arc::new(Pool::new(SocketAddr::from(([127, 0, 0, 1], webdis.port))));
     preload(&pool, &["org", "card"]).await?;
     preload(&redis_pool, &["card"]).await?;
-    let puts = async |pool: &Arc<Pool>| {
-        let pool = pool.clone();
-        rate(CONNECTIONS, time, move |n| put(pool.clone(), n)).await
-    };
-    let (ours, theirs) = by_turns(async || puts(&pool).await, async || puts(&redis_pool).await).await?;
-    let mut figures = vec![
-        Figure::new("PUT, validated, durable; Redis front", "rps", ours.per_second, "≥ 1")
-            .beside(theirs.per_second)
-            .with_times(&ours),
-    ];
+    let mut figures = Vec::new();
+    for (front, theirs, name) in [("webdis", &webdis_pool, "SET"), ("own front", &redis_pool, "card")] {
+        let (ours, theirs) =
+            by_turns(async || puts(&pool, "card", time).await, async || puts(theirs, name, time).await)
+                .await?;
+        figures.push(
+            Figure::new(format!("PUT, validated, durable; Redis, {front}"), "rps", ours.per_second, "≥ 1")
+                .beside(theirs.per_second)
+                .with_times(&ours),
+        );
+    }
     let read = async |pool: &Arc<Pool>, path: fn(u64, usize) -> String, bytes: usize| {
         let pool = pool.clone();
         rate(CONNECTIONS, time, move |n| call(pool.clone(), "GET", path(n, bytes), Vec::new())).await

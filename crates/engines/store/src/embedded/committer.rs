@@ -1,53 +1,82 @@
-//! The one thread that writes: many transactions per fsync.
+//! Who commits, and when: many transactions per fsync, and few threads that wake each other.
+//!
+//! What transactions write waits in an inbox until somebody who *leads* takes it and writes it. Where commits are quick,
+//! that is a task of the runtime in which transactions run: it waits its turn behind those that are ready to run, so they
+//! join its group, and whoever it answers goes on in the same thread. It keeps that thread from its other tasks while it
+//! waits for the disk; so where a disk is slow, a group large, or the runtime has no second thread, a thread of the
+//! committer's own leads.
 
-use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::disk::{Disk, DiskRow, SPACES};
+use super::disk::{Disk, DiskRow};
 use super::guard::Health;
 use super::lane::Lane;
-use crate::{Error, Result, Shard, Wakes};
+use super::writer::Writer;
+use crate::{Error, Kind, Result, Shard, Wakes};
 
 /// Most bytes handed over and not yet durable, over all lanes.
 const MOST_IN_FLIGHT_BYTES: usize = 128 << 20;
 /// Most bytes of one group.
 const MOST_GROUP_BYTES: usize = 16 << 20;
-/// Memtables are rotated at these sizes (small, large, queue). What four of them hold is merged with a level of up to
-/// 256 MiB each time, so small ones are rewritten many times over.
-const ROTATE_BYTES: [u64; SPACES] = [64 << 20, 64 << 20, 64 << 20];
-/// And at this age, so that reopening stays short.
-const ROTATE_AFTER: Duration = Duration::from_secs(60);
-/// How often each keyspace gets its tiny insert.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
+/// More bytes than this are not written quickly.
+const QUICK_BYTES: usize = 256 << 10;
+/// A commit that takes longer has waited for a slow disk, or was interrupted.
+const SLOW_COMMIT: Duration = Duration::from_millis(1);
+/// So many slow ones in a row are the disk.
+const SLOW_IN_A_ROW: u32 = 16;
+/// So many transactions wait for no others.
+const ENOUGH: usize = 8;
+/// How many groups a task writes before it lets the others of its thread run, whatever is waiting.
+const MOST_IN_A_ROW: usize = 8;
 
 type Answer = oneshot::Receiver<Result<()>>;
 
-/// The way to the committer's thread. Clones share it.
-#[derive(Clone)]
+/// The way to the disk.
 pub(super) struct Committer {
-    jobs: mpsc::Sender<Message>,
+    shared: Arc<Shared>,
     in_flight: Arc<Semaphore>,
     wakes: Wakes,
-    thread: Arc<Mutex<Option<thread::JoinHandle<()>>>>,
+    own: Thread,
+    thread: Mutex<Option<thread::JoinHandle<()>>>,
 }
 
-enum Message {
-    Write(Job),
-    Stop,
+struct Shared {
+    inbox: Mutex<Inbox>,
+    writer: Mutex<Writer>,
+    slow_in_a_row: AtomicU32,
+}
+
+#[derive(Default)]
+struct Inbox {
+    jobs: Vec<Job>,
+    bytes: usize,
+    led_by: Leader,
+    is_closed: bool,
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Leader {
+    #[default]
+    Nobody,
+    Task,
+    Thread,
 }
 
 /// One transaction's writes on their way to the disk.
 pub(super) struct Job {
-    shard: Shard,
-    lane: Option<(Arc<Lane>, u64)>,
-    rows: Vec<DiskRow>,
+    pub(super) shard: Shard,
+    pub(super) lane: Option<(Arc<Lane>, u64)>,
+    pub(super) rows: Vec<DiskRow>,
     bytes: usize,
-    wakes: Vec<&'static str>,
-    done: oneshot::Sender<Result<()>>,
+    pub(super) wakes: Vec<&'static str>,
+    pub(super) done: oneshot::Sender<Result<()>>,
     _room: Option<OwnedSemaphorePermit>,
 }
 
@@ -83,21 +112,24 @@ pub(super) async fn answered(answer: Answer) -> Result<()> {
 
 impl Committer {
     pub(super) fn start(disk: Arc<Disk>, health: Arc<Health>, wakes: Wakes) -> Result<Self> {
-        let (jobs, inbox) = mpsc::channel();
+        let shared = Arc::new(Shared {
+            inbox: Mutex::default(),
+            writer: Mutex::new(Writer::new(disk, health, wakes.clone())),
+            slow_in_a_row: AtomicU32::new(0),
+        });
         let thread = thread::Builder::new()
             .name("store-commit".to_owned())
             .spawn({
-                let wakes = wakes.clone();
-                move || Writer::new(disk, health, wakes).run(&inbox)
+                let shared = shared.clone();
+                move || shared.run()
             })
-            .map_err(|error| {
-                Error::with_source(crate::Kind::Unavailable, "no thread to commit with", error)
-            })?;
+            .map_err(|error| Error::with_source(Kind::Unavailable, "no thread to commit with", error))?;
         Ok(Self {
-            jobs,
+            shared,
             in_flight: Arc::new(Semaphore::new(MOST_IN_FLIGHT_BYTES)),
             wakes,
-            thread: Arc::new(Mutex::new(Some(thread))),
+            own: thread.thread().clone(),
+            thread: Mutex::new(Some(thread)),
         })
     }
 
@@ -113,7 +145,29 @@ impl Committer {
 
     /// The point of no return: what is handed over completes alone.
     pub(super) fn hand_over(&self, job: Job) -> Result<()> {
-        self.jobs.send(Message::Write(job)).map_err(|_| Error::unavailable("the store is closed"))
+        let mut inbox = self.shared.inbox();
+        if inbox.is_closed {
+            return Err(Error::unavailable("the store is closed"));
+        }
+        inbox.bytes += job.bytes;
+        inbox.jobs.push(job);
+        let runtime = Handle::try_current().ok().filter(|runtime| runtime.metrics().num_workers() > 1);
+        match (inbox.led_by, runtime) {
+            (Leader::Nobody | Leader::Thread, Some(runtime)) if !self.shared.is_slow(&inbox) => {
+                inbox.led_by = Leader::Task;
+                drop(inbox);
+                let lead = Lead { shared: self.shared.clone(), own: self.own.clone(), is_over: false };
+                runtime.spawn(lead.run());
+            }
+            (Leader::Nobody, _) => {
+                inbox.led_by = Leader::Thread;
+                // Told when the lock is free: it would wake up to wait for that.
+                drop(inbox);
+                self.own.unpark();
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     pub(super) fn wake(&self, shard: Shard, channels: &[&'static str]) {
@@ -122,9 +176,14 @@ impl Committer {
         }
     }
 
+    fn close(&self) {
+        self.shared.inbox().is_closed = true;
+        self.own.unpark();
+    }
+
     /// Ends the thread when everything handed over is written.
     pub(super) async fn stop(&self) {
-        let _ = self.jobs.send(Message::Stop);
+        self.close();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
@@ -132,126 +191,128 @@ impl Committer {
     }
 }
 
-/// The committer's own side.
-struct Writer {
-    disk: Arc<Disk>,
-    health: Arc<Health>,
-    wakes: Wakes,
-    commit: u64,
-    unrotated: [u64; SPACES],
-    rotated_at: [Instant; SPACES],
-    alive_at: Instant,
+impl Drop for Committer {
+    fn drop(&mut self) {
+        self.close();
+    }
 }
 
-impl Writer {
-    fn new(disk: Arc<Disk>, health: Arc<Health>, wakes: Wakes) -> Self {
-        let now = Instant::now();
-        let commit = disk.committed();
-        Self { disk, health, wakes, commit, unrotated: [0; SPACES], rotated_at: [now; SPACES], alive_at: now }
+impl Shared {
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(mut self, inbox: &mpsc::Receiver<Message>) {
-        let mut group: Vec<Job> = Vec::new();
-        let mut open = true;
-        while open {
-            match inbox.recv_timeout(KEEP_ALIVE.saturating_sub(self.alive_at.elapsed())) {
-                Ok(Message::Write(job)) => group.push(job),
-                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => open = false,
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            let mut bytes = group.iter().map(|job| job.bytes).sum::<usize>();
-            while open && bytes < MOST_GROUP_BYTES {
-                match inbox.try_recv() {
-                    Ok(Message::Write(job)) => {
-                        bytes += job.bytes;
-                        group.push(job);
-                    }
-                    Ok(Message::Stop) | Err(TryRecvError::Disconnected) => open = false,
-                    Err(TryRecvError::Empty) => break,
-                }
-            }
-            let keep_alive = self.alive_at.elapsed() >= KEEP_ALIVE;
-            if (keep_alive || !group.is_empty()) && !self.write(&mut group, keep_alive) {
-                return self.refuse(inbox);
-            }
-            self.rotate();
-        }
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a group and acknowledges it; `false` when the database failed.
-    fn write(&mut self, group: &mut Vec<Job>, keep_alive: bool) -> bool {
-        let mut rows = Vec::with_capacity(group.iter().map(|job| job.rows.len()).sum());
-        for job in group.iter_mut() {
-            rows.append(&mut job.rows);
-        }
-        if keep_alive {
-            rows.append(&mut Disk::keep_alive_rows());
-            self.alive_at = Instant::now();
-        }
+    fn is_slow(&self, inbox: &Inbox) -> bool {
+        inbox.bytes > QUICK_BYTES || self.slow_in_a_row.load(Ordering::Relaxed) >= SLOW_IN_A_ROW
+    }
+
+    /// Writes what is waiting, up to a group.
+    fn commit(&self) {
+        // The writer first: groups are written in the order in which they are taken.
+        let mut writer = self.writer();
+        let group = self.inbox().take();
         let began = Instant::now();
-        self.health.commit_begins();
-        let written = self.disk.write(self.commit + 1, rows.into_iter());
-        self.health.commit_ends();
-        match written {
-            Ok(bytes) => {
-                self.commit += 1;
-                for (unrotated, bytes) in self.unrotated.iter_mut().zip(bytes) {
-                    *unrotated += bytes;
+        writer.write(group);
+        let is_slow = began.elapsed() > SLOW_COMMIT;
+        // Nobody else counts: we have the writer.
+        let before = self.slow_in_a_row.load(Ordering::Relaxed);
+        self.slow_in_a_row.store(if is_slow { before.saturating_add(1) } else { 0 }, Ordering::Relaxed);
+    }
+
+    /// The committer's own thread: leads when it is told to, and looks after the database when nobody writes.
+    fn run(&self) {
+        let mut is_closed = false;
+        while !is_closed {
+            let due_in = self.writer().due_in();
+            thread::park_timeout(due_in);
+            is_closed = self.inbox().is_closed;
+            loop {
+                let mut inbox = self.inbox();
+                if !is_closed && inbox.led_by != Leader::Thread {
+                    break;
                 }
-                metrics::counter!("dvor_store_commits_total").increment(1);
-                metrics::counter!("dvor_store_transactions_total").increment(group.len() as u64);
-                metrics::histogram!("dvor_store_commit_seconds").record(began.elapsed());
-                group.drain(..).for_each(|job| self.acknowledge(job));
-                true
-            }
-            Err(error) => {
-                // Nobody can say what of it is on disk, nor whether the next write would be. A restart can.
-                let reason = format!("the embedded store failed to write and must be reopened: {error}");
-                self.health.fail(&reason);
-                for job in group.drain(..) {
-                    if let Some((lane, _)) = &job.lane {
-                        lane.give_up();
-                    }
-                    let _ = job.done.send(Err(Error::unknown(reason.clone())));
+                if inbox.jobs.is_empty() {
+                    inbox.led_by = Leader::Nobody;
+                    break;
                 }
-                false
+                drop(inbox);
+                self.commit();
             }
+            // Waits for a task that still writes, too.
+            self.writer().write(Vec::new());
         }
     }
+}
 
-    fn acknowledge(&self, job: Job) {
-        if let Some((lane, number)) = &job.lane {
-            lane.acknowledge(*number);
-        }
-        for channel in &job.wakes {
-            self.wakes.wake(channel, job.shard);
-        }
-        // Nobody waits for the answer when the caller went away.
-        let _ = job.done.send(Ok(()));
+impl Inbox {
+    fn take(&mut self) -> Vec<Job> {
+        let mut bytes = 0;
+        let fitting = self.jobs.iter().take_while(|job| {
+            let fits = bytes < MOST_GROUP_BYTES;
+            bytes += job.bytes;
+            fits
+        });
+        let count = fitting.count();
+        let rest = self.jobs.split_off(count);
+        self.bytes = rest.iter().map(|job| job.bytes).sum();
+        std::mem::replace(&mut self.jobs, rest)
     }
+}
 
-    fn rotate(&mut self) {
-        for (space, keyspace) in self.disk.keyspaces().iter().enumerate() {
-            let (unrotated, rotated_at) = (&mut self.unrotated[space], &mut self.rotated_at[space]);
-            let old = *unrotated > 0 && rotated_at.elapsed() >= ROTATE_AFTER;
-            if !old && *unrotated < ROTATE_BYTES[space] {
-                continue;
-            }
-            if let Err(error) = keyspace.rotate_memtable() {
-                tracing::warn!(%error, space, "a memtable was not rotated");
-            }
-            *unrotated = 0;
-            *rotated_at = Instant::now();
-        }
-    }
+/// A task that leads. Should its runtime end before it does, the thread goes on.
+struct Lead {
+    shared: Arc<Shared>,
+    own: Thread,
+    is_over: bool,
+}
 
-    /// After a failure: answers everybody who still comes, until nobody can.
-    fn refuse(&self, inbox: &mpsc::Receiver<Message>) {
-        while let Ok(Message::Write(job)) = inbox.recv() {
-            if let Some((lane, _)) = &job.lane {
-                lane.give_up();
+impl Lead {
+    async fn run(mut self) {
+        for round in 0.. {
+            if round % MOST_IN_A_ROW == 0 || self.shared.inbox().jobs.len() < ENOUGH {
+                others_first().await;
             }
-            let _ = job.done.send(self.health.check());
+            {
+                let mut inbox = self.shared.inbox();
+                if inbox.jobs.is_empty() {
+                    inbox.led_by = Leader::Nobody;
+                    drop(inbox);
+                    self.is_over = true;
+                    return;
+                }
+                if self.shared.is_slow(&inbox) {
+                    // The thread is told when this is dropped.
+                    return;
+                }
+            }
+            self.shared.commit();
         }
     }
+}
+
+impl Drop for Lead {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.shared.inbox().led_by = Leader::Thread;
+            self.own.unpark();
+        }
+    }
+}
+
+/// Lets those run that are ready to run now. Not as tokio's `yield_now`, which waits until its thread has nothing else to
+/// do, where no other thread can help.
+async fn others_first() {
+    let mut waited = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use fjall::config::{BlockSizePolicy, PinningPolicy};
@@ -13,6 +14,7 @@ use fjall::{
 };
 
 use super::rows::Rows;
+use super::runway::Runway;
 use crate::key::{ColumnType, KeyBytes};
 use crate::{Error, Kind, Options, Result, Schema, Shard, Space, TableId, TableSpec};
 
@@ -32,6 +34,7 @@ pub(super) struct Disk {
     /// By [`TableId`]: the table's number in this database, and its keyspace.
     tables: Vec<(u16, usize)>,
     witness: Witness,
+    runway: Mutex<Runway>,
     pub(super) reads: super::ReadPlace,
     rows: Rows,
     /// The number of the last finished commit.
@@ -75,7 +78,9 @@ impl Disk {
         };
         fs::create_dir_all(folder).map_err(failed)?;
         check_format(folder)?;
-        let db = Database::builder(folder.join("db"))
+        let path = folder.join("db");
+        let runway = Mutex::new(Runway::new(path.clone()));
+        let db = Database::builder(path)
             .worker_threads(4)
             .max_journaling_size(256 << 20)
             .cache_size(options.cache_bytes / 2)
@@ -101,6 +106,7 @@ impl Disk {
             keyspaces,
             tables,
             witness,
+            runway,
             reads: super::ReadPlace::default(),
             rows: Rows::new(options.cache_bytes / 2),
             committed: AtomicU64::new(last_commit),
@@ -174,10 +180,11 @@ impl Disk {
         rows: impl Iterator<Item = DiskRow>,
     ) -> Result<[u64; SPACES], fjall::Error> {
         let mut batch = self.db.batch().durability(Some(PersistMode::SyncData));
-        let mut bytes = [0; SPACES];
+        let (mut bytes, mut written) = ([0; SPACES], (0, 0));
         let number = DiskRow::own(SMALL, "commit", &commit.to_be_bytes());
         for row in rows.chain(std::iter::once(number)) {
             bytes[row.space] += (row.bytes() + ROW_OVERHEAD) as u64;
+            written = (written.0 + 1, written.1 + row.bytes() as u64);
             let DiskRow { space, key, value } = row;
             if space == SMALL {
                 self.rows.write(commit, &key, value.as_deref());
@@ -190,6 +197,7 @@ impl Disk {
         batch.commit()?;
         self.witness.note(commit)?;
         self.committed.store(commit, Ordering::Release);
+        self.runway.lock().unwrap_or_else(PoisonError::into_inner).used(written.0, written.1);
         Ok(bytes)
     }
 

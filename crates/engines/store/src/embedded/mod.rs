@@ -1,15 +1,17 @@
 //! The embedded engine: fjall as a plain ordered key-value store, a lane per shard, one committer.
 //!
 //! A transaction waits for its lane's turn, runs its body on (the pending writes of its lane, a database snapshot), and
-//! hands its writes to the committer thread. The committer takes what all lanes have ready, writes it as **one** batch
-//! with one fsync, and acknowledges the whole group. The lane is free for its next body at the hand-over already
+//! hands its writes to the committer. The committer takes what all lanes have ready, writes it as **one** batch with one
+//! fsync, and acknowledges the whole group. The lane is free for its next body at the hand-over already
 //! (*early release*): that body sees the pending writes, and it is answered only after them, so nothing is visible
 //! outside before it is durable, and one busy seller is not bound to one transaction per fsync.
 //!
 //! - `disk.rs`: the database as we hold it: three keyspaces, the dictionary of tables, the format, the witness.
 //! - `lane.rs`: turns, pending writes, sessions.
-//! - `committer.rs`: the thread that writes, rotates memtables and acknowledges.
+//! - `committer.rs`: who commits, and when.
+//! - `writer.rs`: writes groups, rotates memtables and acknowledges.
 //! - `rows.rs`: rows in memory.
+//! - `runway.rs`: blocks that lie ready for the journal.
 //! - `guard.rs`: watches the database: a stuck commit, a full disk, journals that do not shrink.
 
 mod committer;
@@ -17,6 +19,8 @@ mod disk;
 mod guard;
 mod lane;
 mod rows;
+mod runway;
+mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,11 +1,13 @@
 //! What only the embedded engine promises: life after reopening, and clear words when it cannot open.
 
-use store::{Error, Kind, Options, Range, Read as _, Shard, Space, Store, Table};
+use store::{Error, Kind, Options, Range, Read as _, Shard, Space, Store, Table, Tx};
 
 use super::{conform, options, schema};
 
 const PAIRS: Table<(String, i64), i64> =
     Table::new("conformance", "pairs", &["name", "number"], Space::Small);
+
+const LARGE: Table<(String,), String> = Table::new("conformance", "large", &["name"], Space::Large);
 
 async fn open(folder: &std::path::Path, options: &Options) -> Result<Store, Error> {
     Store::open(&[format!("embedded:{}", folder.display())], schema(), options).await
@@ -95,6 +97,61 @@ async fn writes_stop_before_the_disk_is_full_and_reads_go_on() {
     assert!(store.engine().health().await.is_err());
     let found = store.snapshot(Shard::of("x")).await.unwrap().get(&PAIRS, ("x", 1_i64)).await.unwrap();
     assert_eq!(found, Some(1));
+}
+
+/// Enough small commits that the journal gets a runway, which is in the way neither of who reads it after a kill nor of
+/// who goes on writing it then.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_small_commits_outlive_kills() {
+    let mut folder = tempfile::tempdir().unwrap();
+    for round in 1..=3 {
+        let store = open(folder.path(), &options()).await.unwrap();
+        futures::future::join_all((0..32).map(|writer| write_some(store.clone(), writer, round))).await;
+        // A copy is what a kill would leave.
+        let killed = tempfile::tempdir().unwrap();
+        copy_folder(folder.path(), killed.path());
+        drop(store);
+        folder = killed;
+        let store = open(folder.path(), &options()).await.unwrap();
+        for (writer, written) in (0..32).flat_map(|writer| (1..=round).map(move |round| (writer, round))) {
+            for number in 0..EACH {
+                let name = format!("{writer} {written} {number}");
+                let found =
+                    store.get(&LARGE, Shard::of(&writer.to_string()), (name.as_str(),)).await.unwrap();
+                assert_eq!(found, Some(name.repeat(300)), "{name}");
+            }
+        }
+        store.engine().close().await.unwrap();
+    }
+}
+
+const EACH: usize = 40;
+
+async fn write_some(store: Store, writer: usize, round: usize) {
+    for number in 0..EACH {
+        let name = format!("{writer} {round} {number}");
+        let body = async |tx: &mut Tx| tx.put(&LARGE, (name.as_str(),), &name.repeat(300));
+        store.transact(Shard::of(&writer.to_string()), body).await.unwrap();
+    }
+}
+
+/// Whoever commits may be a task of a runtime that ends in the middle of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runtime_that_ends_stops_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), &options()).await.unwrap();
+    for round in 0..20 {
+        let other = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+        for number in 0..64 {
+            let store = store.clone();
+            // Whether it happens nobody knows.
+            other.spawn(async move { drop(put(&store, number).await) });
+        }
+        put(&store, 100 + round).await.unwrap();
+        other.shutdown_background();
+        put(&store, 200 + round).await.unwrap();
+    }
+    store.engine().close().await.unwrap();
 }
 
 fn copy_folder(from: &std::path::Path, to: &std::path::Path) {
