@@ -1,24 +1,16 @@
-//! Redis behind an HTTP front as thin as one can be: what a durable key-value service costs at least.
+//! Redis behind webdis, its usual HTTP front: what a durable key-value service costs at least.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail, ensure};
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{StatusCode, Uri};
-use axum::routing::get;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::sync::{mpsc, oneshot};
+use anyhow::{Context as _, ensure};
 
 /// A Redis that writes every command through before it answers; ends when dropped.
 pub struct Redis {
     _child: Ended,
-    pub port: u16,
+    port: u16,
 }
 
 impl Redis {
@@ -38,10 +30,10 @@ impl Redis {
     }
 }
 
-/// webdis, the usual HTTP front of Redis: `PUT /SET/KEY`. Ends when dropped.
+/// Serves `PUT /SET/KEY` and `GET /GET/KEY`; ends when dropped.
 pub struct Webdis {
     _child: Ended,
-    pub port: u16,
+    pub address: SocketAddr,
 }
 
 impl Webdis {
@@ -56,7 +48,7 @@ impl Webdis {
         let file = folder.join("webdis.json");
         std::fs::write(&file, settings.to_string())?;
         let child = Command::new("webdis").arg(file).stdout(Stdio::null()).spawn().context("webdis")?;
-        let webdis = Self { _child: Ended(child), port };
+        let webdis = Self { _child: Ended(child), address: SocketAddr::from(([127, 0, 0, 1], port)) };
         wait_for("webdis", port)?;
         Ok(webdis)
     }
@@ -96,98 +88,4 @@ fn wait_for(name: &str, port: u16) -> anyhow::Result<()> {
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(())
-}
-
-type Answer = oneshot::Sender<Option<Bytes>>;
-
-/// One connection on which all calls are pipelined.
-#[derive(Clone)]
-struct Line(mpsc::Sender<(Vec<u8>, Answer)>);
-
-/// Serves `PUT /KEY` as SET and `GET /KEY` as GET, on a port that it prints.
-pub async fn front(redis_port: u16) -> anyhow::Result<()> {
-    let stream = TcpStream::connect(("127.0.0.1", redis_port)).await?;
-    stream.set_nodelay(true)?;
-    let (send, commands) = mpsc::channel(1_024);
-    tokio::spawn(pump(stream, commands));
-    let line = Line(send);
-    let routes = Router::new().route("/{*key}", get(read).put(write)).with_state(line);
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    println!("listening {}", listener.local_addr()?);
-    Ok(axum::serve(listener, routes).await?)
-}
-
-async fn write(State(line): State<Line>, uri: Uri, body: Bytes) -> StatusCode {
-    match line.call(&[b"SET", uri.path().as_bytes(), &body]).await {
-        Some(_) => StatusCode::OK,
-        None => StatusCode::BAD_GATEWAY,
-    }
-}
-
-async fn read(State(line): State<Line>, uri: Uri) -> Result<Bytes, StatusCode> {
-    line.call(&[b"GET", uri.path().as_bytes()]).await.ok_or(StatusCode::NOT_FOUND)
-}
-
-impl Line {
-    async fn call(&self, words: &[&[u8]]) -> Option<Bytes> {
-        let mut command = format!("*{}\r\n", words.len()).into_bytes();
-        for word in words {
-            command.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-            command.extend_from_slice(word);
-            command.extend_from_slice(b"\r\n");
-        }
-        let (answer, answered) = oneshot::channel();
-        self.0.send((command, answer)).await.ok()?;
-        answered.await.ok()?
-    }
-}
-
-/// Sends what has gathered in one write, and hands the answers out in their order.
-async fn pump(stream: TcpStream, mut commands: mpsc::Receiver<(Vec<u8>, Answer)>) -> anyhow::Result<()> {
-    let (mut from, mut to) = stream.into_split();
-    let (waiting, mut answers) = mpsc::unbounded_channel::<Answer>();
-    let reader = Arc::new(tokio::spawn(async move {
-        let mut buffer = Vec::with_capacity(64 << 10);
-        while let Some(answer) = answers.recv().await {
-            let value = loop {
-                if let Some((value, used)) = reply(&buffer)? {
-                    buffer.drain(..used);
-                    break value;
-                }
-                ensure!(from.read_buf(&mut buffer).await? > 0, "Redis has hung up");
-            };
-            // Whoever asked may have gone.
-            let _ = answer.send(value);
-        }
-        Ok(())
-    }));
-    let mut gathered = Vec::new();
-    while commands.recv_many(&mut gathered, 256).await > 0 {
-        let mut bytes = Vec::new();
-        for (command, answer) in gathered.drain(..) {
-            bytes.extend_from_slice(&command);
-            waiting.send(answer)?;
-        }
-        to.write_all(&bytes).await?;
-    }
-    drop(reader);
-    Ok(())
-}
-
-/// A whole reply at the beginning of the bytes, and how long it is.
-fn reply(bytes: &[u8]) -> anyhow::Result<Option<(Option<Bytes>, usize)>> {
-    let Some(end) = bytes.windows(2).position(|window| window == b"\r\n") else { return Ok(None) };
-    let line = std::str::from_utf8(&bytes[1..end])?;
-    match bytes[0] {
-        b'+' | b':' => Ok(Some((Some(Bytes::copy_from_slice(line.as_bytes())), end + 2))),
-        b'$' if line == "-1" => Ok(Some((None, end + 2))),
-        b'$' => {
-            let (from, length) = (end + 2, line.parse::<usize>()?);
-            let whole = bytes.get(from..from + length);
-            Ok(whole
-                .filter(|_| bytes.len() >= from + length + 2)
-                .map(|value| (Some(Bytes::copy_from_slice(value)), from + length + 2)))
-        }
-        _ => bail!("Redis said {line}"),
-    }
 }

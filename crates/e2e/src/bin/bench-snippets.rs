@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use e2e::bench::{self, Figure, Rate, by_turns, rate};
 use e2e::http::Client;
 use e2e::http_pool::Pool;
 use e2e::load::bare_fjall::BareFjall;
 use e2e::load::{OfferRows, content};
-use e2e::redis::{self, Redis, Webdis};
+use e2e::redis::{Redis, Webdis};
 use serde_json::{Value, json};
 
 const CONNECTIONS: usize = 64;
@@ -23,8 +23,6 @@ const LOOKUP_KEYS: u64 = 100;
 
 #[derive(Parser)]
 struct Arguments {
-    #[command(subcommand)]
-    command: Option<Role>,
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 5)]
     seconds: u64,
@@ -44,18 +42,9 @@ enum Part {
     Topic,
 }
 
-#[derive(Subcommand)]
-enum Role {
-    /// The HTTP front of Redis.
-    RedisFront { port: u16 },
-}
-
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if let Some(Role::RedisFront { port }) = arguments.command {
-        return redis::front(port).await;
-    }
     let time = Duration::from_secs(arguments.seconds);
     let folder = tempfile::tempdir()?;
     let server = Server::start(folder.path())?;
@@ -82,7 +71,8 @@ async fn alone(server: &Server, part: Part, time: Duration, messages: u64) -> an
     let measured = match part {
         Part::Put => puts(&pool, "card", time).await?,
         Part::Get => {
-            rate(CONNECTIONS, time, move |n| call(calls.clone(), "GET", card(n), Vec::new())).await?
+            rate(CONNECTIONS, time, move |n| call(calls.clone(), "GET", path_of_read("card", n), Vec::new()))
+                .await?
         }
         Part::Lookup => lookups(&pool, time).await?,
         Part::Topic => {
@@ -95,8 +85,8 @@ async fn alone(server: &Server, part: Part, time: Duration, messages: u64) -> an
     Ok(())
 }
 
-fn card(n: u64) -> String {
-    format!("/card/{}", (n * 7_919) % KEYS)
+fn path_of_read(name: &str, n: u64) -> String {
+    format!("/{name}/{}", (n * 7_919) % KEYS)
 }
 
 async fn put(pool: Arc<Pool>, name: &str, n: u64) -> anyhow::Result<()> {
@@ -110,30 +100,25 @@ async fn puts(pool: &Arc<Pool>, name: &'static str, time: Duration) -> anyhow::R
 
 async fn over_http(server: &Server, folder: &Path, time: Duration) -> anyhow::Result<Vec<Figure>> {
     let pool = Arc::new(Pool::new(server.snippets));
-    let front_folder = tempfile::tempdir_in(folder)?;
-    let redis = Redis::start(front_folder.path())?;
-    let front = Front::start(redis.port)?;
-    let redis_pool = Arc::new(Pool::new(front.host));
-    let webdis = Webdis::start(front_folder.path(), &redis)?;
-    let webdis_pool = Arc::new(Pool::new(SocketAddr::from(([127, 0, 0, 1], webdis.port))));
+    let redis_folder = tempfile::tempdir_in(folder)?;
+    let redis = Redis::start(redis_folder.path())?;
+    let webdis = Webdis::start(redis_folder.path(), &redis)?;
+    let redis_pool = Arc::new(Pool::new(webdis.address));
     preload(&pool, &["org", "card"]).await?;
-    preload(&redis_pool, &["card"]).await?;
-    let mut figures = Vec::new();
-    for (front, theirs, name) in [("webdis", &webdis_pool, "SET"), ("own front", &redis_pool, "card")] {
-        let (ours, theirs) =
-            by_turns(async || puts(&pool, "card", time).await, async || puts(theirs, name, time).await)
-                .await?;
-        figures.push(
-            Figure::new(format!("PUT, validated, durable; Redis, {front}"), "rps", ours.per_second, "≥ 1")
-                .beside(theirs.per_second)
-                .with_times(&ours),
-        );
-    }
+    preload(&redis_pool, &["SET"]).await?;
+    let (ours, theirs) =
+        by_turns(async || puts(&pool, "card", time).await, async || puts(&redis_pool, "SET", time).await)
+            .await?;
+    let mut figures = vec![
+        Figure::new("PUT, validated, durable; Redis, webdis", "rps", ours.per_second, "≥ 1")
+            .beside(theirs.per_second)
+            .with_times(&ours),
+    ];
     let read = async |pool: &Arc<Pool>, path: fn(u64, usize) -> String, bytes: usize| {
         let pool = pool.clone();
         rate(CONNECTIONS, time, move |n| call(pool.clone(), "GET", path(n, bytes), Vec::new())).await
     };
-    let card = |n: u64, _: usize| card(n);
+    let card = |n: u64, _: usize| path_of_read("card", n);
     // The same port, frame and door, and an answer of the same size.
     let constant = |_: u64, bytes: usize| format!("/-/constant?bytes={bytes}");
     let bytes = pool.good("GET", "/card/1", b"").await?.len();
@@ -145,8 +130,8 @@ async fn over_http(server: &Server, folder: &Path, time: Duration) -> anyhow::Re
             .beside(theirs.per_second)
             .with_times(&ours),
     );
-    let redis_get = read(&redis_pool, card, bytes).await?;
-    figures.push(Figure::new("GET; Redis front", "rps", ours.per_second, "-").beside(redis_get.per_second));
+    let redis_get = read(&redis_pool, |n, _| path_of_read("GET", n), bytes).await?;
+    figures.push(Figure::new("GET; Redis, webdis", "rps", ours.per_second, "-").beside(redis_get.per_second));
     let looked = lookups(&pool, time).await?;
     let documents = looked.per_second * (LOOKUP_KEYS * NAMES.len() as u64) as f64;
     figures.push(
@@ -339,32 +324,6 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// The HTTP front of Redis, in a process of its own as ours is.
-struct Front {
-    child: Child,
-    host: SocketAddr,
-}
-
-impl Front {
-    fn start(redis_port: u16) -> anyhow::Result<Self> {
-        use std::io::BufRead as _;
-        let mut command = Command::new(std::env::current_exe()?);
-        let mut child =
-            command.args(["redis-front", &redis_port.to_string()]).stdout(Stdio::piped()).spawn()?;
-        let mut line = String::new();
-        std::io::BufReader::new(child.stdout.take().context("a stdout")?).read_line(&mut line)?;
-        let host = line.trim().strip_prefix("listening ").context("the front does not listen")?.parse()?;
-        Ok(Self { child, host })
-    }
-}
-
-impl Drop for Front {
-    fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
