@@ -151,21 +151,20 @@ impl Committer {
         }
         inbox.bytes += job.bytes;
         inbox.jobs.push(job);
+        if inbox.led_by == Leader::Task {
+            return Ok(());
+        }
         let runtime = Handle::try_current().ok().filter(|runtime| runtime.metrics().num_workers() > 1);
-        match (inbox.led_by, runtime) {
-            (Leader::Nobody | Leader::Thread, Some(runtime)) if !self.shared.is_slow(&inbox) => {
-                inbox.led_by = Leader::Task;
-                drop(inbox);
-                let lead = Lead { shared: self.shared.clone(), own: self.own.clone(), is_over: false };
-                runtime.spawn(lead.run());
-            }
-            (Leader::Nobody, _) => {
-                inbox.led_by = Leader::Thread;
-                // Told when the lock is free: it would wake up to wait for that.
-                drop(inbox);
-                self.own.unpark();
-            }
-            _ => {}
+        if let Some(runtime) = runtime.filter(|_| !self.shared.is_slow(&inbox)) {
+            inbox.led_by = Leader::Task;
+            drop(inbox);
+            let lead = Lead { shared: self.shared.clone(), own: self.own.clone(), is_over: false };
+            runtime.spawn(lead.run());
+        } else if inbox.led_by == Leader::Nobody {
+            inbox.led_by = Leader::Thread;
+            // Told when the lock is free: it would wake up to wait for that.
+            drop(inbox);
+            self.own.unpark();
         }
         Ok(())
     }
@@ -203,7 +202,11 @@ impl Shared {
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writer.lock().unwrap_or_else(|poisoned| {
+            let writer = poisoned.into_inner();
+            writer.fail("the embedded store failed in the middle of a commit and must be reopened");
+            writer
+        })
     }
 
     fn is_slow(&self, inbox: &Inbox) -> bool {

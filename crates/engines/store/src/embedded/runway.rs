@@ -35,7 +35,12 @@ pub(super) struct Runway {
 impl Runway {
     /// For the database in the folder, which is not open yet.
     pub(super) fn new(folder: PathBuf) -> Self {
-        let old = newest(&folder).unwrap_or_default();
+        let old = match newest(&folder) {
+            Ok(old) => old,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            // Any may have been there.
+            Err(_) => Some(u64::MAX),
+        };
         Self { folder, old, used_bytes: 0, commits: 0 }
     }
 

@@ -38,6 +38,10 @@ impl Writer {
         KEEP_ALIVE.saturating_sub(self.alive_at.elapsed())
     }
 
+    pub(super) fn fail(&self, reason: &str) {
+        self.health.fail(reason);
+    }
+
     /// Writes a group and acknowledges it. After a failure it refuses: nobody can say what of that group is on disk, nor
     /// whether the next write would be. A restart can.
     pub(super) fn write(&mut self, group: Vec<Job>) {
@@ -53,7 +57,7 @@ impl Writer {
             Ok(written) => written.into_iter().for_each(|job| self.acknowledge(job)),
             Err((group, error)) => {
                 let reason = format!("the embedded store failed to write and must be reopened: {error}");
-                self.health.fail(&reason);
+                self.fail(&reason);
                 refuse(group, || Err(Error::unknown(reason.clone())));
             }
         }
