@@ -13,6 +13,8 @@ use crate::{Error, Result, Wakes};
 const ROTATE_BYTES: [u64; SPACES] = [64 << 20, 64 << 20, 64 << 20];
 /// And at this age, so that reopening stays short.
 const ROTATE_AFTER: Duration = Duration::from_secs(60);
+/// A journal that is longer when it is opened has been written to; a new one is made as long as this.
+const LONG_JOURNAL_BYTES: u64 = 64 << 20;
 /// How often each keyspace gets its tiny insert.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
@@ -30,7 +32,10 @@ impl Writer {
     pub(super) fn new(disk: Arc<Disk>, health: Arc<Health>, wakes: Wakes) -> Self {
         let now = Instant::now();
         let commit = disk.committed();
-        Self { disk, health, wakes, commit, unrotated: [0; SPACES], rotated_at: [now; SPACES], alive_at: now }
+        // What was read back from a long journal goes to disk first: whoever is killed often would read back ever more.
+        let read_back = disk.db.journal_disk_space().unwrap_or_default();
+        let unrotated = if read_back > LONG_JOURNAL_BYTES { ROTATE_BYTES } else { [0; SPACES] };
+        Self { disk, health, wakes, commit, unrotated, rotated_at: [now; SPACES], alive_at: now }
     }
 
     /// When it has something to do even if nobody writes.
