@@ -231,11 +231,14 @@ impl Shared {
         let mut is_closed = false;
         while !is_closed {
             let due_in = self.writer().due_in();
-            thread::park_timeout(due_in);
+            // Looked at before we sleep: what the database does may have used up a word to us.
+            if !self.inbox().calls_the_thread() {
+                thread::park_timeout(due_in);
+            }
             is_closed = self.inbox().is_closed;
             loop {
                 let mut inbox = self.inbox();
-                if !is_closed && inbox.led_by != Leader::Thread {
+                if !inbox.calls_the_thread() {
                     break;
                 }
                 if inbox.jobs.is_empty() {
@@ -252,6 +255,10 @@ impl Shared {
 }
 
 impl Inbox {
+    fn calls_the_thread(&self) -> bool {
+        self.is_closed || self.led_by == Leader::Thread
+    }
+
     fn take(&mut self) -> Vec<Job> {
         let mut bytes = 0;
         let fitting = self.jobs.iter().take_while(|job| {

@@ -1,7 +1,7 @@
 //! A runway for the journal: blocks of zeros that lie ready in front of its end.
 //!
 //! A write that makes a file grow costs more than its bytes: the file system notes the new blocks in a journal of its own
-//! and waits for that, too. A write over blocks that are there already costs one access. To a reader of the journal
+//! and waits for that, too. A write over blocks that are there already does not. To a reader of the journal
 //! nothing changes: what lies behind its end has always read as zeros, since it is made longer than it is.
 
 use std::fs::{self, File, OpenOptions};
