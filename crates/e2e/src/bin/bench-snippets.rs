@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use e2e::http::Client;
 use e2e::http_pool::Pool;
 use e2e::load::bare_fjall::BareFjall;
 use e2e::load::{OfferRows, content};
+use e2e::program::Program;
 use e2e::redis::{Redis, Webdis};
 use serde_json::{Value, json};
 
@@ -66,7 +67,7 @@ async fn alone(server: &Server, part: Part, time: Duration, messages: u64) -> an
     if part != Part::Topic {
         preload(&pool, &["org", "card"]).await?;
     }
-    println!("process {}", server.child.id());
+    println!("process {}", server.program.id());
     let calls = pool.clone();
     let measured = match part {
         Part::Put => puts(&pool, "card", time).await?,
@@ -192,9 +193,9 @@ fn document(seed: u64) -> Vec<u8> {
 
 /// Fills a topic that nobody reads yet, then lets the snippets read it.
 async fn from_topic(server: &Server, messages: u64) -> anyhow::Result<Figure> {
-    let admin = Pool::new(server.http);
+    let admin = Pool::new(server.program.http);
     admin.good("PUT", "/v1/topics/news", b"").await?;
-    let mut publisher = Client::connect(server.http).await?;
+    let mut publisher = Client::connect(server.program.http).await?;
     for first in (0..messages).step_by(500) {
         let records: Vec<Value> = (first..(first + 500).min(messages))
             .map(|n| {
@@ -205,7 +206,7 @@ async fn from_topic(server: &Server, messages: u64) -> anyhow::Result<Figure> {
     }
     std::fs::write(&server.config, config(true))?;
     let began = Instant::now();
-    ensure!(Command::new("kill").args(["-HUP", &server.child.id().to_string()]).status()?.success());
+    ensure!(Command::new("kill").args(["-HUP", &server.program.id().to_string()]).status()?.success());
     loop {
         let groups: Value = serde_json::from_slice(&admin.good("GET", "/v1/topics/news/groups", b"").await?)?;
         let lag = groups["items"]
@@ -269,11 +270,10 @@ const SCHEMA: &str = r#"{"type": "object", "required": ["id", "title", "price"],
   "properties": {"id": {"type": "integer"}, "title": {"type": "string", "maxLength": 100}, "price": {"type": "number", "minimum": 0},
   "text": {"type": "string"}}}"#;
 
-/// The real program, built beside this one.
+/// The real program with the configuration of this bench.
 struct Server {
-    child: Child,
+    program: Program,
     config: PathBuf,
-    http: SocketAddr,
     snippets: SocketAddr,
 }
 
@@ -284,47 +284,10 @@ impl Server {
         std::fs::write(folder.join("card.json"), SCHEMA)?;
         let numbers = "card 1\nnews 2\norg/short 3\norg/price 4\norg/photos 5\norg/note 6\n";
         std::fs::write(folder.join("key_prefixes.txt"), numbers)?;
-        let program = std::env::current_exe()?.with_file_name("dvor");
-        ensure!(program.exists(), "{} is not built: cargo build --release -p dvor", program.display());
-        let data = folder.join("data");
-        let child = Command::new(program)
-            .args(["serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--snippets", "127.0.0.1:0"])
-            .arg("--data")
-            .arg(&data)
-            .arg("--snippets-config")
-            .arg(&config)
-            .env("DVOR_LOG__LEVEL", "warn")
-            .env("DVOR_EMBEDDED__RESERVE_BYTES", "0")
-            .stdin(Stdio::null())
-            .spawn()?;
-        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut server = Self { child, config, http: nowhere, snippets: nowhere };
-        let began = Instant::now();
-        let running: Value = loop {
-            if let Some(running) =
-                std::fs::read(data.join("dvor.json")).ok().and_then(|text| serde_json::from_slice(&text).ok())
-            {
-                break running;
-            }
-            ensure!(
-                server.child.try_wait()?.is_none() && began.elapsed() < Duration::from_secs(30),
-                "dvor does not start"
-            );
-            std::thread::sleep(Duration::from_millis(20));
-        };
-        let address = |name: &str| -> anyhow::Result<SocketAddr> {
-            let text = running[name].as_str().with_context(|| format!("an address for {name}"))?;
-            Ok(text.parse()?)
-        };
-        (server.http, server.snippets) = (address("http")?, address("snippets")?);
-        Ok(server)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let flags = ["--snippets-config", config.to_str().context("a path in UTF-8")?];
+        let settings = [("DVOR_LOG__LEVEL", "warn"), ("DVOR_EMBEDDED__RESERVE_BYTES", "0")];
+        let program = Program::start_with(&folder.join("data"), &flags, &settings)?;
+        let snippets = program.snippets.context("the program serves no snippets")?;
+        Ok(Self { program, config, snippets })
     }
 }

@@ -1,5 +1,9 @@
 //! What only the embedded engine promises: life after reopening, and clear words when it cannot open.
 
+use std::time::Duration;
+
+use kit::Timestamp;
+use rand::RngExt as _;
 use store::{Error, Kind, Options, Range, Read as _, Shard, Space, Store, Table, Tx};
 
 use super::{conform, options, schema};
@@ -7,6 +11,8 @@ use super::{conform, options, schema};
 const PAIRS: Table<(String, i64), i64> =
     Table::new("conformance", "pairs", &["name", "number"], Space::Small);
 
+const MIXED: Table<(String, i64, u32, Vec<u8>, Timestamp), String> =
+    Table::new("conformance", "mixed", &["word", "number", "small", "bytes", "time"], Space::Small);
 const LARGE: Table<(String,), String> = Table::new("conformance", "large", &["name"], Space::Large);
 
 async fn open(folder: &std::path::Path, options: &Options) -> Result<Store, Error> {
@@ -133,6 +139,49 @@ async fn write_some(store: Store, writer: usize, round: usize) {
         let body = async |tx: &mut Tx| tx.put(&LARGE, (name.as_str(),), &name.repeat(300));
         store.transact(Shard::of(&writer.to_string()), body).await.unwrap();
     }
+}
+
+/// Whoever is killed again and again before the tables in memory are full would read back ever more.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_read_back_from_a_long_journal_is_not_read_back_again() {
+    const LONG: u64 = 64 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), &options()).await.unwrap();
+    let text = long_text();
+    for number in 0..10_i64 {
+        // Neither table is full by this; the journal is over its length.
+        let body = async |tx: &mut Tx| {
+            tx.put(&LARGE, (number.to_string(),), &text)?;
+            tx.put(&MIXED, ("x", number, 0_u32, vec![0_u8], Timestamp(0)), &text)
+        };
+        store.transact(Shard::of("x"), body).await.unwrap();
+    }
+    let killed = tempfile::tempdir().unwrap();
+    copy_folder(folder.path(), killed.path());
+    assert!(journal_bytes(killed.path()) > LONG);
+    let store = open(killed.path(), &options()).await.unwrap();
+    put(&store, 1).await.unwrap();
+    let until = tokio::time::Instant::now() + Duration::from_secs(30);
+    while journal_bytes(killed.path()) > LONG {
+        assert!(tokio::time::Instant::now() < until, "the journal is as long as it was");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let found = store.get(&LARGE, Shard::of("x"), ("9",)).await.unwrap();
+    assert_eq!(found, Some(text));
+}
+
+fn journal_bytes(folder: &std::path::Path) -> u64 {
+    let entries = std::fs::read_dir(folder.join("db")).unwrap().map(Result::unwrap);
+    let journals = entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "jnl"));
+    // One may go while we look.
+    journals.filter_map(|journal| journal.metadata().ok()).map(|journal| journal.len()).sum()
+}
+
+/// 4 MiB that the journal cannot make shorter: it looks 64 KiB back.
+fn long_text() -> String {
+    let mut rng = rand::rng();
+    let piece: String = (0..128 << 10).map(|_| char::from(rng.random_range(b'!'..=b'~'))).collect();
+    piece.repeat(32)
 }
 
 /// Whoever commits may be a task of a runtime that ends in the middle of it.
