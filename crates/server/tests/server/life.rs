@@ -1,10 +1,9 @@
 use std::os::unix::fs::PermissionsExt as _;
-use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::program::{Server, dvor, run};
+use crate::program::{Server, dvor, run, until};
 
 #[tokio::test]
 async fn a_server_ends_cleanly_when_asked() {
@@ -30,7 +29,7 @@ async fn an_ending_server_says_that_it_is_not_ready() {
         command.env("DVOR_LIMITS__DRAIN_MS", "3000");
     });
     server.signal("TERM");
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    until("not ready", async || server.get("/readyz").await.0 == 503).await;
     let (status, body) = server.get("/readyz").await;
     assert_eq!((status.as_u16(), &body["errors"][0]["code"]), (503, &Value::from("ending")), "{body}");
     assert_eq!(server.get("/healthz").await.0, 200);
@@ -43,7 +42,7 @@ async fn a_second_signal_ends_at_once() {
         command.env("DVOR_LIMITS__DRAIN_MS", "60000");
     });
     server.signal("INT");
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    until("not ready", async || server.get("/readyz").await.0 == 503).await;
     server.signal("INT");
     assert_eq!(server.ended().0, 1);
 }
@@ -95,15 +94,17 @@ async fn calls_under_way_are_finished() {
     let host = server.http.trim_start_matches("http://").to_owned();
     let body = json!({"name": "late", "scopes": ["admin"]}).to_string();
     let head = format!(
-        "POST /v1/admin/tokens HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        "POST /v1/admin/tokens HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n\
+         expect: 100-continue\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     stream.write_all(head.as_bytes()).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let mut goes_on = [0; 25];
+    stream.read_exact(&mut goes_on).await.unwrap();
+    assert_eq!(goes_on, *b"HTTP/1.1 100 Continue\r\n\r\n");
     server.signal("TERM");
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(server.request(Method::GET, "/healthz").send().await.is_err(), "it takes no new calls");
+    until("no new calls", async || server.request(Method::GET, "/healthz").send().await.is_err()).await;
     stream.write_all(body.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();

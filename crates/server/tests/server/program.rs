@@ -191,3 +191,12 @@ pub fn golden(name: &str, found: &str) {
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(expected == found, "{name} differs; look at it and run again with DVOR_TEST_UPDATE=1:\n{found}");
 }
+
+/// Asks again and again until the answer is yes.
+pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !holds().await {
+        assert!(began.elapsed() < Duration::from_secs(20), "it never came to it: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

@@ -1,10 +1,9 @@
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::program::{Said, Server, answer, client, dvor, run};
+use crate::program::{Said, Server, answer, client, dvor, run, until};
 
 const CONFIG: &str =
     "Body { Output: JSON InputSameAsOutput: true\n  Section { Name: \"note\" Body { TtlMinutes: 5 } }\n}";
@@ -83,11 +82,8 @@ async fn a_configuration_lives_from_its_first_check_to_a_dropped_snippet() {
     write("Body { Output: JSON InputSameAsOutput: true Section { Name: \"memo\" } }");
     assert_eq!(command(&["snippets", "prefixes", "--snippets-config", "c.pb.txt"]).out, "memo 2\n");
     server.signal("HUP");
-    let began = Instant::now();
-    while call(&server, Method::PUT, "/memo/1", Some(json!(2)), None).await.0 != 200 {
-        assert!(began.elapsed() < Duration::from_secs(20), "{}", server.log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let is_there = async || call(&server, Method::PUT, "/memo/1", Some(json!(2)), None).await.0 == 200;
+    until("the new snippet is there", is_there).await;
     assert_eq!(call(&server, Method::GET, "/note/1", None, None).await.0, 400);
     server.command(&["snippets", "drop", "memo"]).refused(2, &["memo is configured"]);
     let dropped = server.command(&["snippets", "drop", "note"]);
