@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::{Error, Result, TableSpec};
 
@@ -10,14 +10,14 @@ pub struct TableId(pub u16);
 #[derive(Debug)]
 pub struct Schema {
     tables: Vec<TableSpec>,
-    by_name: HashMap<(&'static str, &'static str), TableId>,
+    by_name: FxHashMap<(&'static str, &'static str), TableId>,
 }
 
 impl Schema {
     /// Gathers declarations, and adds the store's own. Two tables of one name are a mistake in the program.
     pub fn new(tables: impl IntoIterator<Item = TableSpec>) -> Self {
         let tables: Vec<_> = tables.into_iter().chain([crate::copy::MARKS.spec()]).collect();
-        let mut by_name = HashMap::new();
+        let mut by_name = FxHashMap::default();
         for (index, table) in tables.iter().enumerate() {
             let before = by_name.insert((table.system, table.name), TableId(index as u16));
             assert!(before.is_none(), "table {} is declared twice", table.full_name());

@@ -132,6 +132,11 @@ impl Tx {
         Ok(())
     }
 
+    fn writes_to(&self, table: TableId) -> bool {
+        let mut behind = self.writes.rows.range((table, KeyBytes::default())..);
+        behind.next().is_some_and(|((id, _), _)| *id == table)
+    }
+
     pub(crate) async fn commit(self) -> Result<()> {
         self.session.commit(self.writes).await
     }
@@ -148,7 +153,7 @@ impl Read for Tx {
     }
 
     async fn get_many_raw(&self, table: TableId, keys: Vec<KeyBytes>) -> Result<Vec<Option<Bytes>>> {
-        if self.writes.rows.is_empty() {
+        if !self.writes_to(table) {
             return self.session.get_many(table, &keys).await;
         }
         let mut found = vec![None; keys.len()];

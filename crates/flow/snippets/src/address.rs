@@ -1,5 +1,7 @@
 //! Which snippet, key and language a URL names.
 
+use std::borrow::Cow;
+
 use percent_encoding::percent_decode_str;
 
 use crate::config::{Config, Target, refuse_segment};
@@ -18,19 +20,24 @@ pub(crate) struct Address {
 
 /// Reads `/{name}/{key}[/{language}]`. The longest configured name wins.
 pub(crate) fn parse(path: &str, config: &Config) -> Result<Address, Error> {
-    let segments: Vec<String> = path
+    let segments: Vec<Cow<'_, str>> = path
         .strip_prefix('/')
         .unwrap_or(path)
         .split('/')
         .map(|segment| {
             let decoded = percent_decode_str(segment).decode_utf8();
-            decoded.map(String::from).map_err(|_| bad(format!("{segment:?} is not UTF-8 when it is decoded")))
+            decoded.map_err(|_| bad(format!("{segment:?} is not UTF-8 when it is decoded")))
         })
         .collect::<Result<_, _>>()?;
     // Only whole segments make a name: a slash that was written as %2F is part of a key.
     let named = segments.iter().take_while(|segment| refuse_segment(segment).is_none()).count();
-    let found =
-        (1..=named).rev().find_map(|count| Some((count, config.target(&segments[..count].join("/"))?)));
+    let found = (1..=named).rev().find_map(|count| {
+        let target = match &segments[..count] {
+            [name] => config.target(name),
+            names => config.target(&names.join("/")),
+        };
+        Some((count, target?))
+    });
     let Some((count, target)) = found else {
         return Err(bad(match refuse_segment(&segments[0]) {
             Some(reason) => format!("{:?} is not a snippet's name: {reason}", segments[0]),
@@ -52,7 +59,7 @@ pub(crate) fn parse(path: &str, config: &Config) -> Result<Address, Error> {
     if let Some(language) = language.filter(|language| !is_language(language)) {
         return Err(bad(format!("{language:?} is not a language such as ru or pt-BR")));
     }
-    Ok(Address { target: target.clone(), key: key.clone(), language: language.cloned() })
+    Ok(Address { target: target.clone(), key: key.to_string(), language: language.map(ToString::to_string) })
 }
 
 /// A key is any text that the store can keep as it is.

@@ -64,7 +64,7 @@ impl Snippets {
         let now = self.clock().now();
         let body = async |tx: &mut Tx| write(tx, key, &changes, Origin::Request, now).await;
         self.store().transact(Shard::of(key), body).await?;
-        metrics::written(&target.section.name, "put");
+        metrics::put(&target.section);
         Ok(())
     }
 

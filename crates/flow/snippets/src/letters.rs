@@ -68,7 +68,7 @@ pub(crate) async fn any(tx: &Tx) -> store::Result<bool> {
 pub(crate) async fn note_newer(
     tx: &mut Tx,
     key: &str,
-    written: &[Written],
+    written: &[Written<'_>],
     up_to: Option<i64>,
 ) -> store::Result<()> {
     if written.is_empty() {
@@ -78,16 +78,15 @@ pub(crate) async fn note_newer(
     let order = up_to.unwrap_or(letters.last);
     for (one, known) in written.iter().zip(newer(tx, key, written).await?) {
         if known < order {
-            tx.put(&NEWER, (key, one.snippet.as_str(), one.language.as_str()), &order)?;
+            tx.put(&NEWER, (key, one.snippet, one.language), &order)?;
         }
     }
     Ok(())
 }
 
 /// For each document, up to which letter of the key it is newer; 0: it is newer than none.
-pub(crate) async fn newer(tx: &Tx, key: &str, documents: &[Written]) -> store::Result<Vec<i64>> {
-    let rows: Vec<_> =
-        documents.iter().map(|one| (key, one.snippet.as_str(), one.language.as_str())).collect();
+pub(crate) async fn newer(tx: &Tx, key: &str, documents: &[Written<'_>]) -> store::Result<Vec<i64>> {
+    let rows = documents.iter().map(|one| (key, one.snippet, one.language));
     Ok(tx.get_many(&NEWER, rows).await?.into_iter().map(Option::unwrap_or_default).collect())
 }
 

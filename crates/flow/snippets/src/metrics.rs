@@ -1,9 +1,28 @@
 //! Counters of the system, all named `snippets_…`.
 
-use metrics::counter;
+use std::sync::OnceLock;
 
-pub(crate) fn written(section: &str, how: &'static str) {
-    counter!("snippets_written_total", "section" => section.to_owned(), "how" => how).increment(1);
+use metrics::{Counter, counter};
+
+use crate::config::Section;
+
+/// Counters of a section that are counted so often that they are looked up once.
+#[derive(Clone, Default)]
+pub(crate) struct Counters {
+    put: OnceLock<Counter>,
+    deleted: OnceLock<Counter>,
+}
+
+pub(crate) fn put(section: &Section) {
+    section.counters.put.get_or_init(|| written(section, "put")).increment(1);
+}
+
+pub(crate) fn deleted(section: &Section) {
+    section.counters.deleted.get_or_init(|| written(section, "delete")).increment(1);
+}
+
+fn written(section: &Section, how: &'static str) -> Counter {
+    counter!("snippets_written_total", "section" => section.name.clone(), "how" => how)
 }
 
 pub(crate) fn refused(section: &str) {

@@ -8,21 +8,21 @@ use store::{Read as _, Tx};
 use crate::convertors::Document;
 use crate::letters;
 use crate::prepare::Change;
-use crate::tables::{DOCUMENTS, DocumentKey, DocumentRow, EXPIRIES};
+use crate::tables::{DOCUMENTS, DocumentRow, EXPIRIES};
 
 /// How long the grave of a deleted document keeps late messages away.
 const GRAVE: Duration = Duration::from_secs(24 * 3600);
 
 /// A document of a snippet, in one language.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Written {
-    pub(crate) snippet: String,
-    pub(crate) language: String,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Written<'c> {
+    pub(crate) snippet: &'c str,
+    pub(crate) language: &'c str,
 }
 
-impl From<&Change> for Written {
-    fn from(change: &Change) -> Self {
-        Self { snippet: change.snippet.name.clone(), language: change.language.clone() }
+impl<'c> From<&'c Change> for Written<'c> {
+    fn from(change: &'c Change) -> Self {
+        Self { snippet: &change.snippet.name, language: &change.language }
     }
 }
 
@@ -71,14 +71,14 @@ pub(crate) async fn write(
 }
 
 /// Writes what is not older than what is there; says which documents that were. Letters of the key are to be told.
-pub(crate) async fn write_documents(
+pub(crate) async fn write_documents<'c>(
     tx: &mut Tx,
     key: &str,
-    changes: &[Change],
+    changes: &'c [Change],
     origin: Origin,
     now: Timestamp,
-) -> store::Result<Vec<Written>> {
-    let keys: Vec<DocumentKey> = changes.iter().map(|change| row_key(change, key)).collect();
+) -> store::Result<Vec<Written<'c>>> {
+    let keys: Vec<_> = changes.iter().map(|change| row_key(change, key)).collect();
     let old_rows = tx.get_many(&DOCUMENTS, &keys).await?;
     let mut written = Vec::new();
     for ((change, row_key), old) in changes.iter().zip(&keys).zip(old_rows) {
@@ -86,7 +86,7 @@ pub(crate) async fn write_documents(
             continue;
         }
         let new = new_row(change, origin, old.as_ref(), now);
-        replace(tx, row_key, old.as_ref(), new.as_ref())?;
+        replace(tx, *row_key, old.as_ref(), new.as_ref())?;
         written.push(change.into());
     }
     Ok(written)
@@ -95,12 +95,12 @@ pub(crate) async fn write_documents(
 /// Puts the new row in the old one's place, in the list of what ends when too.
 pub(crate) fn replace(
     tx: &mut Tx,
-    key: &DocumentKey,
+    key: (&str, u32, &str, &str),
     old: Option<&DocumentRow>,
     new: Option<&DocumentRow>,
 ) -> store::Result<()> {
     let (service, prefix, text, language) = key;
-    let expiry = |at: i64| (Timestamp(at), service, *prefix, text, language);
+    let expiry = |at: i64| (Timestamp(at), service, prefix, text, language);
     let ends = |row: Option<&DocumentRow>| row.and_then(|row| row.expires_at);
     if let Some(at) = ends(old).filter(|_| ends(old) != ends(new)) {
         tx.delete(&EXPIRIES, expiry(at))?;
@@ -115,8 +115,8 @@ pub(crate) fn replace(
     }
 }
 
-fn row_key(change: &Change, key: &str) -> DocumentKey {
-    (change.work.service.clone(), change.snippet.number, key.to_owned(), change.language.clone())
+fn row_key<'c>(change: &'c Change, key: &'c str) -> (&'c str, u32, &'c str, &'c str) {
+    (&change.work.service, change.snippet.number, key, &change.language)
 }
 
 /// Whether something newer is there already. The same version again is the same message again: it may be applied to

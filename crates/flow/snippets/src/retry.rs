@@ -91,7 +91,7 @@ pub(crate) async fn attempt(snippets: &Snippets, id: &LetterId) -> Result<()> {
                 Ok(changes) => changes,
                 Err(error) => return fail(tx, snippets, id, row, retries, error, now).map(Err),
             };
-            let documents: Vec<Written> = changes.iter().map(Written::from).collect();
+            let documents: Vec<_> = changes.iter().map(Written::from).collect();
             let newer = letters::newer(tx, &id.key, &documents).await?;
             let left = changes.iter().zip(newer).filter(|(_, newer)| *newer < row.order);
             let left: Vec<_> = left.map(|(change, _)| change.clone()).collect();

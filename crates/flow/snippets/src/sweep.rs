@@ -86,7 +86,7 @@ async fn sweep(snippets: &Snippets, shard: Shard, cursor: &mut Timestamp, now: T
             let keys: Vec<_> = due
                 .iter()
                 .map(|((_, service, prefix, key, language), ())| {
-                    (service.clone(), *prefix, key.clone(), language.clone())
+                    (service.as_str(), *prefix, key.as_str(), language.as_str())
                 })
                 .collect();
             let rows = tx.get_many(&DOCUMENTS, &keys).await?;
@@ -94,7 +94,7 @@ async fn sweep(snippets: &Snippets, shard: Shard, cursor: &mut Timestamp, now: T
                 tx.delete(&EXPIRIES, expiry)?;
                 // A row that was written anew has an end of its own.
                 if let Some(row) = row.filter(|row| row.expires_at == Some(expiry.0.0)) {
-                    replace(tx, key, Some(&row), None)?;
+                    replace(tx, *key, Some(&row), None)?;
                 }
             }
             Ok::<_, crate::Error>((due.len(), due.last().map(|((at, ..), ())| *at)))

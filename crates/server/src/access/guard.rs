@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::sync::LazyLock;
 
 use axum::extract::Request;
 use axum::http::header;
@@ -14,6 +15,8 @@ pub struct Door {
     pub app: App,
     pub address: SocketAddr,
 }
+
+static ANYONE: LazyLock<Access> = LazyLock::new(|| Access::without_token("anyone on this machine"));
 
 /// Paths that need no token: they tell nothing but that the server is there, and probes have no token. Photos are for
 /// everybody who knows their hash. The console asks for a token itself, and keeps it in a cookie.
@@ -52,7 +55,7 @@ impl Door {
         };
         if !closed && self.address.ip().is_loopback() {
             origin::check(parts, self.address)?;
-            return Ok(Some(Access::without_token("anyone on this machine")));
+            return Ok(Some(ANYONE.clone()));
         }
         if public {
             return Ok(None);

@@ -2,6 +2,7 @@
 //! final form of its problem.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
 use std::time::{Duration, Instant};
 
 use axum::body::to_bytes;
@@ -38,7 +39,7 @@ pub async fn frame(State(door): State<Door>, request: Request, next: Next) -> Re
 pub async fn framed<A: Future<Output = Response>>(
     door: &Door,
     route: &str,
-    mut request: Request,
+    request: Request,
     answer: impl FnOnce(Request) -> A,
 ) -> Response {
     let app = &door.app;
@@ -61,18 +62,17 @@ pub async fn framed<A: Future<Output = Response>>(
     if request.headers().contains_key("traceparent") {
         let _ = span.set_parent(TraceContextPropagator::new().extract(&Headers(request.headers())));
     }
-    request.extensions_mut().insert(id.clone());
 
-    let answered = async {
+    // Pinned here, for each function that takes it by value would make the future of the call as large again.
+    let answered = pin!(async {
         match door.admit(request).await {
             Ok(request) => answer(request).await,
             Err(problem) => problem.into_response(),
         }
-    };
-    let answered = bounded(answered, time_limit(app, route), &method);
-    let response = answered.instrument(span.clone()).await;
+    });
+    let response = bounded(answered, time_limit(app, route), &method).instrument(span.clone()).await;
     let mut response = finish(response, &id, language, grpc).await;
-    response.headers_mut().insert(HEADER, id.header());
+    response.headers_mut().insert(HEADER, id.into());
 
     let status = response.status().as_u16();
     let seconds = began.elapsed().as_secs_f64();
@@ -92,7 +92,11 @@ fn time_limit(app: &App, route: &str) -> Duration {
 }
 
 /// Ends a call that takes too long or panics.
-async fn bounded(answer: impl Future<Output = Response>, limit: Duration, method: &Method) -> Response {
+async fn bounded(
+    answer: Pin<&mut impl Future<Output = Response>>,
+    limit: Duration,
+    method: &Method,
+) -> Response {
     match tokio::time::timeout(limit, AssertUnwindSafe(answer).catch_unwind()).await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => {

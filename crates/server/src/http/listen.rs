@@ -26,6 +26,15 @@ const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// After an error that is not one connection's own (no file descriptors), before the next try.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// What becomes of a call whose caller went away.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Abandoned {
+    /// It is dropped where it stands. To notice takes a buffer for every call under way.
+    Dropped,
+    /// It is finished: all are short.
+    Finished,
+}
+
 /// Where a call comes from.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
@@ -54,14 +63,23 @@ pub fn routed(router: Router) -> impl Fn(Request) -> RouteFuture<Infallible> + C
 }
 
 /// Serves connections until the shutdown is called, and then finishes the calls under way, with the given patience.
-pub async fn serve<C, A>(listener: TcpListener, calls: C, limits: Limits, shutdown: Shutdown)
-where
+pub async fn serve<C, A>(
+    listener: TcpListener,
+    calls: C,
+    abandoned: Abandoned,
+    limits: Limits,
+    shutdown: Shutdown,
+) where
     C: Fn(Request) -> A + Clone + Send + 'static,
     A: Future<Output = Result<Response, Infallible>> + Send + 'static,
 {
     let graceful = GracefulShutdown::new();
     let mut server = auto::Builder::new(TokioExecutor::new());
-    server.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS_TIMEOUT);
+    server
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_TIMEOUT)
+        .half_close(abandoned == Abandoned::Finished);
     server.http2().timer(TokioTimer::new()).keep_alive_interval(PING_INTERVAL);
     let (server, room) = (Arc::new(server), Arc::new(Semaphore::new(limits.connections)));
     loop {

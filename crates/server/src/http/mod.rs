@@ -26,7 +26,7 @@ use utoipa_axum::router::OpenApiRouter;
 pub use admin::{BackupItem, BackupState, Backups, CreatedToken, MemberItem, NewBackup, Row, TableInfo};
 pub use admin::{DropSnippet, Dropped};
 pub use frame::frame;
-pub use listen::{bind, routed, serve};
+pub use listen::{Abandoned, bind, routed, serve};
 pub use snippets::snippets_calls;
 pub use tally::Tally;
 

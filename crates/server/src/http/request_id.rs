@@ -4,24 +4,28 @@ pub const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_BYTES: usize = 128;
 
 /// Names one request in logs, traces, answers and problems.
-#[derive(Clone, Debug)]
-pub struct RequestId(String);
+#[derive(Debug)]
+pub struct RequestId(HeaderValue);
 
 impl RequestId {
     /// The caller's own id if it is one that a log can hold, else a new one.
     pub fn of(headers: &HeaderMap) -> Self {
         let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
         let sane = |text: &&str| !text.is_empty() && text.len() <= MAX_BYTES && text.bytes().all(legal);
-        let given = headers.get(HEADER).and_then(|value| value.to_str().ok()).filter(sane);
-        Self(given.map_or_else(kit::random_id, str::to_owned))
+        let given = headers.get(HEADER).filter(|value| value.to_str().is_ok_and(|text| sane(&text)));
+        Self(given.cloned().unwrap_or_else(|| {
+            HeaderValue::try_from(kit::random_id()).expect("hex digits can stand in a header")
+        }))
     }
 
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.to_str().expect("only letters, digits and -_.: are let in")
     }
+}
 
-    pub fn header(&self) -> HeaderValue {
-        HeaderValue::from_str(&self.0).expect("only letters, digits and -_.: are let in")
+impl From<RequestId> for HeaderValue {
+    fn from(id: RequestId) -> Self {
+        id.0
     }
 }
 

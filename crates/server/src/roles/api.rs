@@ -7,8 +7,9 @@ use tokio::net::TcpListener;
 
 use crate::access::Door;
 use crate::app::App;
+use crate::grpc;
+use crate::http::{self, Abandoned};
 use crate::roles::Role;
-use crate::{grpc, http};
 
 /// A taken address.
 pub type Taken = (TcpListener, SocketAddr);
@@ -28,10 +29,13 @@ pub async fn start(
         }
     }
     let door = |address| Door { app: app.clone(), address };
-    let limits = || app.config.limits.clone();
+    let serve = |port: TcpListener, calls| {
+        let (limits, shutdown) = (app.config.limits.clone(), tasks.shutdown().clone());
+        http::serve(port, http::routed(calls), Abandoned::Dropped, limits, shutdown)
+    };
     let calls = http::router(door(http.1), snippets);
-    tasks.spawn("http", http::serve(http.0, http::routed(calls), limits(), tasks.shutdown().clone()));
+    tasks.spawn("http", serve(http.0, calls));
     let calls = grpc::router(door(grpc.1), tasks)?;
-    tasks.spawn("grpc", http::serve(grpc.0, http::routed(calls), limits(), tasks.shutdown().clone()));
+    tasks.spawn("grpc", serve(grpc.0, calls));
     Ok(())
 }

@@ -7,7 +7,7 @@ use super::api::Taken;
 use crate::access::Door;
 use crate::app::App;
 use crate::cli::exit::{self, Failure};
-use crate::http;
+use crate::http::{self, Abandoned};
 
 /// Serves snippets on their own port, makes them from topics, and reads their configuration anew on SIGHUP.
 pub async fn start(app: &App, port: Taken, tasks: &Tasks) -> Result<Snippets> {
@@ -39,7 +39,7 @@ pub async fn start(app: &App, port: Taken, tasks: &Tasks) -> Result<Snippets> {
         }
     });
     let calls = http::snippets_calls(Door { app: app.clone(), address: port.1 }, snippets.clone());
-    let serving = http::serve(port.0, calls, app.config.limits.clone(), tasks.shutdown().clone());
-    tasks.spawn("snippets port", serving);
+    let (limits, shutdown) = (app.config.limits.clone(), tasks.shutdown().clone());
+    tasks.spawn("snippets port", http::serve(port.0, calls, Abandoned::Finished, limits, shutdown));
     Ok(snippets)
 }

@@ -1,24 +1,24 @@
 //! Who commits, and when: many transactions per fsync, and few threads that wake each other.
 //!
-//! What transactions write waits in an inbox until somebody who *leads* takes it and writes it. Where commits are quick,
-//! that is a task of the runtime in which transactions run: it waits its turn behind those that are ready to run, so they
-//! join its group, and whoever it answers goes on in the same thread. It keeps that thread from its other tasks while it
-//! waits for the disk; so where a disk is slow, a group large, or the runtime has no second thread, a thread of the
-//! committer's own leads.
+//! What transactions write waits in an inbox until somebody who *leads* takes it and writes it. That is a task of the
+//! runtime in which transactions run: it waits its turn behind those that are ready to run, so they join its group, and
+//! whoever it answers goes on in the same thread. Only to wait for the disk is left to a thread of the committer's own.
+//! That one leads, too, where writing would keep a thread of the runtime from its other tasks (a group is large, the
+//! database slow, a memtable full), or where no runtime runs by itself.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::disk::{Disk, DiskRow};
 use super::guard::Health;
 use super::lane::Lane;
-use super::writer::Writer;
+use super::writer::{self, Writer};
 use crate::{Error, Kind, Result, Shard, Wakes};
 
 /// Most bytes handed over and not yet durable, over all lanes.
@@ -27,14 +27,10 @@ const MOST_IN_FLIGHT_BYTES: usize = 128 << 20;
 const MOST_GROUP_BYTES: usize = 16 << 20;
 /// More bytes than this are not written quickly.
 const QUICK_BYTES: usize = 256 << 10;
-/// A commit that takes longer has waited for a slow disk, or was interrupted.
-const SLOW_COMMIT: Duration = Duration::from_millis(1);
-/// So many slow ones in a row are the disk.
-const SLOW_IN_A_ROW: u32 = 16;
 /// So many transactions wait for no others.
 const ENOUGH: usize = 8;
-/// How many groups a task writes before it lets the others of its thread run, whatever is waiting.
-const MOST_IN_A_ROW: usize = 8;
+/// How soon the thread looks again at what a task may be about to do.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 type Answer = oneshot::Receiver<Result<()>>;
 
@@ -48,9 +44,11 @@ pub(super) struct Committer {
 }
 
 struct Shared {
+    disk: Arc<Disk>,
+    health: Arc<Health>,
     inbox: Mutex<Inbox>,
     writer: Mutex<Writer>,
-    slow_in_a_row: AtomicU32,
+    is_held_back: AtomicBool,
 }
 
 #[derive(Default)]
@@ -58,7 +56,16 @@ struct Inbox {
     jobs: Vec<Job>,
     bytes: usize,
     led_by: Leader,
+    /// What the task that leads has written and waits for.
+    unsynced: Option<Unsynced>,
+    /// Where the last task led.
+    runtime: Option<Handle>,
     is_closed: bool,
+}
+
+struct Unsynced {
+    commit: u64,
+    synced: oneshot::Sender<Result<(), fjall::Error>>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -114,8 +121,10 @@ impl Committer {
     pub(super) fn start(disk: Arc<Disk>, health: Arc<Health>, wakes: Wakes) -> Result<Self> {
         let shared = Arc::new(Shared {
             inbox: Mutex::default(),
-            writer: Mutex::new(Writer::new(disk, health, wakes.clone())),
-            slow_in_a_row: AtomicU32::new(0),
+            writer: Mutex::new(Writer::new(disk.clone(), health.clone(), wakes.clone())),
+            disk,
+            health,
+            is_held_back: AtomicBool::new(false),
         });
         let thread = thread::Builder::new()
             .name("store-commit".to_owned())
@@ -151,20 +160,25 @@ impl Committer {
         }
         inbox.bytes += job.bytes;
         inbox.jobs.push(job);
-        if inbox.led_by == Leader::Task {
+        if inbox.led_by != Leader::Nobody {
             return Ok(());
         }
-        let runtime = Handle::try_current().ok().filter(|runtime| runtime.metrics().num_workers() > 1);
-        if let Some(runtime) = runtime.filter(|_| !self.shared.is_slow(&inbox)) {
-            inbox.led_by = Leader::Task;
-            drop(inbox);
-            let lead = Lead { shared: self.shared.clone(), own: self.own.clone(), is_over: false };
-            runtime.spawn(lead.run());
-        } else if inbox.led_by == Leader::Nobody {
-            inbox.led_by = Leader::Thread;
-            // Told when the lock is free: it would wake up to wait for that.
-            drop(inbox);
-            self.own.unpark();
+        // A runtime without threads of its own may rest while others wait for what its task leads.
+        let runtime = Handle::try_current()
+            .ok()
+            .filter(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
+        // Told when the lock is free: they would wake up to wait for that.
+        match runtime.filter(|_| !self.shared.is_slow(&inbox)) {
+            Some(runtime) => {
+                inbox.led_by = Leader::Task;
+                drop(inbox);
+                Lead::begin(self.shared.clone(), self.own.clone(), &runtime);
+            }
+            None => {
+                inbox.led_by = Leader::Thread;
+                drop(inbox);
+                self.own.unpark();
+            }
         }
         Ok(())
     }
@@ -210,53 +224,71 @@ impl Shared {
     }
 
     fn is_slow(&self, inbox: &Inbox) -> bool {
-        inbox.bytes > QUICK_BYTES || self.slow_in_a_row.load(Ordering::Relaxed) >= SLOW_IN_A_ROW
+        inbox.bytes > QUICK_BYTES || self.is_held_back.load(Ordering::Relaxed)
     }
 
     /// Writes what is waiting, up to a group.
-    fn commit(&self) {
-        // The writer first: groups are written in the order in which they are taken.
+    fn write<T>(&self, write: impl FnOnce(&mut Writer, Vec<Job>) -> T) -> T {
         let mut writer = self.writer();
         let group = self.inbox().take();
-        let began = Instant::now();
-        writer.write(group);
-        let is_slow = began.elapsed() > SLOW_COMMIT;
-        // Nobody else counts: we have the writer.
-        let before = self.slow_in_a_row.load(Ordering::Relaxed);
-        self.slow_in_a_row.store(if is_slow { before.saturating_add(1) } else { 0 }, Ordering::Relaxed);
+        let written = write(&mut writer, group);
+        self.is_held_back.store(writer.is_held_back(), Ordering::Relaxed);
+        written
     }
 
-    /// The committer's own thread: leads when it is told to, and looks after the database when nobody writes.
-    fn run(&self) {
-        let mut is_closed = false;
-        while !is_closed {
+    /// The committer's own thread: waits for the disk, leads when it is told to, and looks after the database when nobody
+    /// writes.
+    fn run(self: &Arc<Self>) {
+        loop {
             let due_in = self.writer().due_in();
             // Looked at before we sleep: what the database does may have used up a word to us.
             if !self.inbox().calls_the_thread() {
-                thread::park_timeout(due_in);
+                thread::park_timeout(due_in.max(LOOK_AGAIN));
             }
-            is_closed = self.inbox().is_closed;
-            loop {
-                let mut inbox = self.inbox();
-                if !inbox.calls_the_thread() {
-                    break;
-                }
-                if inbox.jobs.is_empty() {
-                    inbox.led_by = Leader::Nobody;
-                    break;
-                }
+            let mut inbox = self.inbox();
+            if let Some(Unsynced { commit, synced }) = inbox.unsynced.take() {
                 drop(inbox);
-                self.commit();
+                // If the task is gone, we are told to lead, and do it again.
+                let _ = synced.send(writer::sync(&self.disk, &self.health, commit));
+                continue;
             }
-            // Waits for a task that still writes, too.
-            self.writer().write(Vec::new());
+            match inbox.led_by {
+                Leader::Task => continue,
+                Leader::Nobody if inbox.is_closed => return,
+                Leader::Nobody | Leader::Thread => inbox.led_by = Leader::Thread,
+            }
+            drop(inbox);
+            self.lead();
+        }
+    }
+
+    fn lead(self: &Arc<Self>) {
+        loop {
+            self.write(Writer::write);
+            let mut inbox = self.inbox();
+            if inbox.jobs.is_empty() {
+                inbox.led_by = Leader::Nobody;
+                return;
+            }
+            if inbox.is_closed || self.is_slow(&inbox) {
+                continue;
+            }
+            if let Some(runtime) = inbox.runtime.take() {
+                inbox.led_by = Leader::Task;
+                drop(inbox);
+                return Lead::begin(self.clone(), thread::current(), &runtime);
+            }
         }
     }
 }
 
 impl Inbox {
     fn calls_the_thread(&self) -> bool {
-        self.is_closed || self.led_by == Leader::Thread
+        match self.led_by {
+            Leader::Nobody => self.is_closed,
+            Leader::Task => self.unsynced.is_some(),
+            Leader::Thread => true,
+        }
     }
 
     fn take(&mut self) -> Vec<Job> {
@@ -273,41 +305,64 @@ impl Inbox {
     }
 }
 
-/// A task that leads. Should its runtime end before it does, the thread goes on.
+/// A task that leads. When it ends while there is something to do, the thread goes on.
 struct Lead {
     shared: Arc<Shared>,
     own: Thread,
+    runtime: Handle,
     is_over: bool,
 }
 
 impl Lead {
+    fn begin(shared: Arc<Shared>, own: Thread, runtime: &Handle) {
+        let lead = Self { shared, own, runtime: runtime.clone(), is_over: false };
+        runtime.spawn(lead.run());
+    }
+
     async fn run(mut self) {
-        for round in 0.. {
-            if round % MOST_IN_A_ROW == 0 || self.shared.inbox().jobs.len() < ENOUGH {
+        loop {
+            others_first().await;
+            if self.shared.inbox().jobs.len() < ENOUGH {
                 others_first().await;
             }
             {
                 let mut inbox = self.shared.inbox();
+                if inbox.is_closed || self.shared.is_slow(&inbox) {
+                    return;
+                }
                 if inbox.jobs.is_empty() {
                     inbox.led_by = Leader::Nobody;
                     drop(inbox);
                     self.is_over = true;
                     return;
                 }
-                if self.shared.is_slow(&inbox) {
-                    // The thread is told when this is dropped.
-                    return;
-                }
             }
-            self.shared.commit();
+            let Some(commit) = self.shared.write(Writer::begin) else { continue };
+            let synced = self.sync(commit).await;
+            let mut writer = self.shared.writer();
+            writer.finish(synced);
+            if writer.is_rotation_due() {
+                return;
+            }
         }
+    }
+
+    async fn sync(&self, commit: u64) -> Result<(), fjall::Error> {
+        let (synced, answer) = oneshot::channel();
+        self.shared.inbox().unsynced = Some(Unsynced { commit, synced });
+        self.own.unpark();
+        // The thread answers as long as a task leads.
+        answer.await.unwrap_or(Err(fjall::Error::Poisoned))
     }
 }
 
 impl Drop for Lead {
     fn drop(&mut self) {
         if !self.is_over {
-            self.shared.inbox().led_by = Leader::Thread;
+            let mut inbox = self.shared.inbox();
+            inbox.led_by = Leader::Thread;
+            inbox.runtime = Some(self.runtime.clone());
+            drop(inbox);
             self.own.unpark();
         }
     }

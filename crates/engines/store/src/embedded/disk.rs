@@ -5,13 +5,16 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use fjall::config::{BlockSizePolicy, PinningPolicy};
 use fjall::{
-    Database, Keyspace, KeyspaceCreateOptions, KvSeparationOptions, PersistMode, Readable as _, Slice,
+    Database, Keyspace, KeyspaceCreateOptions, KvSeparationOptions, OwnedWriteBatch, PersistMode,
+    Readable as _, Slice,
 };
+
+use smallvec::SmallVec;
 
 use super::rows::Rows;
 use super::runway::Runway;
@@ -39,7 +42,12 @@ pub(super) struct Disk {
     rows: Rows,
     /// The number of the last finished commit.
     committed: AtomicU64,
+    /// What that left: the database itself may have more already, which is not durable yet.
+    durable: Mutex<Sight>,
 }
+
+/// A key with its table and shard; most fit without memory of their own.
+pub(super) type FullKey = SmallVec<[u8; 64]>;
 
 /// The durable state at one moment.
 #[derive(Clone)]
@@ -101,6 +109,7 @@ impl Disk {
                 witness.last
             )));
         }
+        let durable = Sight { at: last_commit, snapshot: db.snapshot() };
         Ok(Self {
             db,
             keyspaces,
@@ -110,6 +119,7 @@ impl Disk {
             reads: super::ReadPlace::default(),
             rows: Rows::new(options.cache_bytes / 2),
             committed: AtomicU64::new(last_commit),
+            durable: Mutex::new(durable),
         })
     }
 
@@ -121,9 +131,9 @@ impl Disk {
         &self.keyspaces
     }
 
-    pub(super) fn full_key(&self, table: TableId, shard: Shard, key: &[u8]) -> Vec<u8> {
+    pub(super) fn full_key(&self, table: TableId, shard: Shard, key: &[u8]) -> FullKey {
         let number = self.tables[usize::from(table.0)].0;
-        let mut full = Vec::with_capacity(PREFIX_BYTES + key.len());
+        let mut full = FullKey::with_capacity(PREFIX_BYTES + key.len());
         full.extend_from_slice(&number.to_be_bytes());
         full.extend_from_slice(&shard.number().to_be_bytes());
         full.extend_from_slice(key);
@@ -131,14 +141,14 @@ impl Disk {
     }
 
     /// The first key behind all of a table's keys in a shard.
-    pub(super) fn behind(&self, table: TableId, shard: Shard) -> Vec<u8> {
+    pub(super) fn behind(&self, table: TableId, shard: Shard) -> FullKey {
         let number = self.tables[usize::from(table.0)].0;
-        (((u32::from(number) << 16) | u32::from(shard.number())) + 1).to_be_bytes().to_vec()
+        (((u32::from(number) << 16) | u32::from(shard.number())) + 1).to_be_bytes().as_slice().into()
     }
 
     pub(super) fn row(&self, table: TableId, shard: Shard, key: &KeyBytes, value: Option<&Bytes>) -> DiskRow {
         let space = self.tables[usize::from(table.0)].1;
-        let key = Slice::from(self.full_key(table, shard, key.as_slice()));
+        let key = Slice::from(&self.full_key(table, shard, key.as_slice())[..]);
         DiskRow { space, key, value: value.map(|value| Slice::from(&value[..])) }
     }
 
@@ -147,9 +157,7 @@ impl Disk {
     }
 
     pub(super) fn sight(&self) -> Sight {
-        // In this order: the snapshot has the commit.
-        let at = self.committed();
-        Sight { at, snapshot: self.db.snapshot() }
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn is_kept(&self, table: TableId) -> bool {
@@ -173,16 +181,14 @@ impl Disk {
         })
     }
 
-    /// Writes one batch durably, under its commit number. Returns the bytes written to each keyspace.
-    pub(super) fn write(
-        &self,
-        commit: u64,
-        rows: impl Iterator<Item = DiskRow>,
-    ) -> Result<[u64; SPACES], fjall::Error> {
-        let mut batch = self.db.batch().durability(Some(PersistMode::SyncData));
+    /// Writes one batch under its commit number; [`Disk::sync`] makes it durable, and seen. Returns the bytes written to
+    /// each keyspace.
+    pub(super) fn write(&self, commit: u64, rows: Vec<DiskRow>) -> Result<[u64; SPACES], fjall::Error> {
+        let batch = OwnedWriteBatch::with_capacity(self.db.clone(), rows.len() + 1);
+        let mut batch = batch.durability(Some(PersistMode::Buffer));
         let (mut bytes, mut written) = ([0; SPACES], (0, 0));
         let number = DiskRow::own(SMALL, "commit", &commit.to_be_bytes());
-        for row in rows.chain(std::iter::once(number)) {
+        for row in rows.into_iter().chain([number]) {
             bytes[row.space] += (row.bytes() + ROW_OVERHEAD) as u64;
             written = (written.0 + 1, written.1 + row.bytes() as u64);
             let DiskRow { space, key, value } = row;
@@ -195,10 +201,23 @@ impl Disk {
             }
         }
         batch.commit()?;
-        self.witness.note(commit)?;
-        self.committed.store(commit, Ordering::Release);
-        self.runway.lock().unwrap_or_else(PoisonError::into_inner).used(written.0, written.1);
+        self.runway().used(written.0, written.1);
         Ok(bytes)
+    }
+
+    /// Makes the last commit durable. Nobody may write meanwhile.
+    pub(super) fn sync(&self, commit: u64) -> Result<(), fjall::Error> {
+        self.runway().extend_if_used();
+        self.db.persist(PersistMode::SyncData)?;
+        self.witness.note(commit)?;
+        let sight = Sight { at: commit, snapshot: self.db.snapshot() };
+        *self.durable.lock().unwrap_or_else(PoisonError::into_inner) = sight;
+        self.committed.store(commit, Ordering::Release);
+        Ok(())
+    }
+
+    fn runway(&self) -> MutexGuard<'_, Runway> {
+        self.runway.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A tiny insert into each keyspace, because one that is drained pins the journals (fjall#288); the commit number
@@ -378,6 +397,40 @@ fn opening(folder: &Path, error: fjall::Error) -> Error {
         ),
         other => {
             Error::with_source(Kind::Unavailable, format!("the store in {folder} cannot be opened"), other)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Table;
+    use crate::key::Encode as _;
+
+    const WORDS: Table<(String,), String> = Table::new("test", "words", &["word"], Space::Small);
+
+    /// What a kill could take back is told to nobody.
+    #[test]
+    fn what_is_not_durable_is_not_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let schema = Schema::new([WORDS.spec()]);
+        let disk = Disk::open(folder.path(), &schema, &Options::default()).unwrap();
+        let table = schema.id("test", "words").unwrap();
+        let (shard, key) = (Shard::of("a"), ("a",).encode().unwrap());
+        let full_key = disk.full_key(table, shard, key.as_slice());
+        let seen = || {
+            let read = disk.get(&disk.sight(), table, &full_key).unwrap();
+            let remembered = disk.remembered(disk.committed(), table, &full_key);
+            assert!(remembered.is_none_or(|remembered| remembered == read));
+            read
+        };
+        for (commit, text) in [(1, "old"), (2, "new")] {
+            let before = seen();
+            let row = disk.row(table, shard, &key, Some(&text.into()));
+            disk.write(commit, vec![row]).unwrap();
+            assert_eq!(seen(), before);
+            disk.sync(commit).unwrap();
+            assert_eq!(seen(), Some(text.into()));
         }
     }
 }

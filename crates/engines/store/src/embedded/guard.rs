@@ -73,12 +73,12 @@ impl Health {
         }
     }
 
-    pub(super) fn commit_begins(&self) {
+    /// Does what belongs to a commit; the guard sees when it is stuck.
+    pub(super) fn watched<T>(&self, work: impl FnOnce() -> T) -> T {
         self.commit_began.store(self.began.elapsed().as_millis() as u64 + 1, Ordering::Relaxed);
-    }
-
-    pub(super) fn commit_ends(&self) {
+        let done = work();
         self.commit_began.store(0, Ordering::Relaxed);
+        done
     }
 
     fn commit_age(&self) -> Duration {

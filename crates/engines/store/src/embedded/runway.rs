@@ -22,7 +22,6 @@ const COMMIT_FRAME: u64 = 40;
 /// Where it is known to help and holes are told as they are: ext4 and XFS.
 const FILE_SYSTEMS: [rustix::fs::FsWord; 2] = [0xEF53, 0x5846_5342];
 
-/// Only the thread that writes the journal may have it: nobody writes while zeros are laid.
 pub(super) struct Runway {
     folder: PathBuf,
     /// The newest journal that was there before the database was opened. Up to that one they are written where their files
@@ -48,6 +47,10 @@ impl Runway {
     pub(super) fn used(&mut self, rows: u64, bytes: u64) {
         self.used_bytes += bytes + rows * ROW_FRAME + COMMIT_FRAME;
         self.commits += 1;
+    }
+
+    /// Lays the next piece when as much was used. Nobody may write meanwhile.
+    pub(super) fn extend_if_used(&mut self) {
         if self.used_bytes < PIECE as u64 {
             return;
         }

@@ -35,26 +35,27 @@ pub fn is_about_a_document(method: &Method, path: &str) -> bool {
 
 /// Answers a call about a document without a router.
 pub async fn document(snippets: &Snippets, request: Request) -> Response {
+    try_document(snippets, request).await.unwrap_or_else(Problem::into_response)
+}
+
+async fn try_document(snippets: &Snippets, request: Request) -> Result<Response> {
     let (mut parts, body) = request.into_parts();
-    let answered = async {
-        let access = Access::from_request_parts(&mut parts, &()).await?;
-        let Parts { method, uri, headers, extensions, .. } = parts;
-        let snippets = State(snippets.clone());
-        Ok(match method {
-            Method::GET => get_one(snippets, access, uri, headers).await?,
-            Method::DELETE => delete_one(snippets, access, uri, headers).await?.into_response(),
-            _ => {
-                let mut request = Request::new(body);
-                // The limit of a body is among them.
-                *request.extensions_mut() = extensions;
-                match Bytes::from_request(request, &()).await {
-                    Ok(body) => put_one(snippets, access, uri, headers, body).await?.into_response(),
-                    Err(rejection) => rejection.into_response(),
-                }
+    let access = Access::from_request_parts(&mut parts, &()).await?;
+    let Parts { method, uri, headers, extensions, .. } = parts;
+    let snippets = State(snippets.clone());
+    match method {
+        Method::GET => get_one(snippets, access, uri, headers).await,
+        Method::DELETE => delete_one(snippets, access, uri, headers).await,
+        _ => {
+            let mut request = Request::new(body);
+            // The limit of a body is among them.
+            *request.extensions_mut() = extensions;
+            match Bytes::from_request(request, &()).await {
+                Ok(body) => put_one(snippets, access, uri, headers, body).await,
+                Err(rejection) => Ok(rejection.into_response()),
             }
-        })
-    };
-    answered.await.unwrap_or_else(Problem::into_response)
+        }
+    }
 }
 
 /// The routes of the snippets' port.
@@ -74,15 +75,15 @@ pub fn routes(snippets: Snippets) -> Router {
 
 /// What a write did.
 #[derive(Serialize)]
-struct Done {
-    key: String,
+struct Done<'a> {
+    key: &'a str,
     /// The absolute names of the snippets that the call was about.
-    snippets: Vec<String>,
+    snippets: Vec<&'a str>,
 }
 
-fn done(address: &Address) -> Json<Done> {
-    let snippets = address.target.snippets.iter().map(|snippet| snippet.name.clone()).collect();
-    Json(Done { key: address.key.clone(), snippets })
+fn done(address: &Address) -> Response {
+    let snippets = address.target.snippets.iter().map(|snippet| snippet.name.as_str()).collect();
+    Json(Done { key: &address.key, snippets }).into_response()
 }
 
 async fn put_one(
@@ -91,7 +92,7 @@ async fn put_one(
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Json<Done>> {
+) -> Result<Response> {
     access.require_service()?;
     let config = snippets.config();
     let address = address_of_write(&uri, &config)?;
@@ -107,7 +108,7 @@ async fn delete_one(
     access: Access,
     uri: Uri,
     headers: HeaderMap,
-) -> Result<Json<Done>> {
+) -> Result<Response> {
     access.require_service()?;
     let config = snippets.config();
     let address = address_of_write(&uri, &config)?;
@@ -121,7 +122,7 @@ async fn delete_one(
             Ok::<_, Error>(())
         })
         .await?;
-    metrics::written(&address.target.section.name, "delete");
+    metrics::deleted(&address.target.section);
     Ok(done(&address))
 }
 

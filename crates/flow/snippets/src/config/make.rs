@@ -13,6 +13,7 @@ use crate::Format;
 use crate::address::is_language;
 use crate::convertors::{Convertor, Identity};
 use crate::error::ConfigError;
+use crate::metrics::Counters;
 use crate::registry::{Making, Registry};
 use crate::validators::{JsonSchema, Validator};
 
@@ -49,7 +50,8 @@ impl Maker<'_> {
         let writes = is_snippet || !recursive.is_empty();
         let input = if writes { self.topic_input(name, &settings, place)? } else { None };
         let input = input.map(Arc::new);
-        Ok(Section { name: name.to_owned(), is_snippet, number: 0, recursive, settings, place, work, input })
+        let (name, counters) = (name.to_owned(), Counters::default());
+        Ok(Section { name, is_snippet, number: 0, recursive, settings, place, work, input, counters })
     }
 
     fn work(&self, name: &str, settings: &Settings, place: Place) -> Result<Work, ConfigError> {

@@ -6,6 +6,7 @@ use super::outline::Place;
 use crate::Format;
 use crate::convertors::Convertor;
 use crate::extractors::Extractor;
+use crate::metrics::Counters;
 use crate::validators::Validator;
 
 /// A snippet, a group of snippets, or both, with everything that its options name made ready.
@@ -23,6 +24,7 @@ pub struct Section {
     pub place: Place,
     pub(crate) work: Option<Arc<Work>>,
     pub(crate) input: Option<Arc<TopicInput>>,
+    pub(crate) counters: Counters,
 }
 
 /// How a snippet is made and kept.
