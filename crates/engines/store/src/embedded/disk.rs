@@ -133,10 +133,11 @@ impl Disk {
 
     pub(super) fn full_key(&self, table: TableId, shard: Shard, key: &[u8]) -> FullKey {
         let number = self.tables[usize::from(table.0)].0;
-        let mut full = FullKey::with_capacity(PREFIX_BYTES + key.len());
-        full.extend_from_slice(&number.to_be_bytes());
-        full.extend_from_slice(&shard.number().to_be_bytes());
-        full.extend_from_slice(key);
+        let mut full = FullKey::from_elem(0, PREFIX_BYTES + key.len());
+        let (prefix, rest) = full.split_at_mut(PREFIX_BYTES);
+        prefix[..2].copy_from_slice(&number.to_be_bytes());
+        prefix[2..].copy_from_slice(&shard.number().to_be_bytes());
+        rest.copy_from_slice(key);
         full
     }
 
