@@ -2,6 +2,8 @@ use std::path::Path;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::program::{Said, Server, answer, client, dvor, run, until};
 
@@ -28,6 +30,19 @@ async fn call(
     }
     let (status, body) = answer(request).await;
     (status.as_u16(), body)
+}
+
+/// What a caller hears who says nothing more after the call: it is finished.
+async fn asked_and_left(server: &Server, line: &str, header: &str, body: &str) -> String {
+    let address = server.snippets.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let length = body.len();
+    let call = format!("{line}\r\nhost: {address}\r\n{header}\r\ncontent-length: {length}\r\n\r\n{body}");
+    stream.write_all(call.as_bytes()).await.unwrap();
+    stream.shutdown().await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
 }
 
 #[tokio::test]
@@ -75,6 +90,8 @@ async fn a_configuration_lives_from_its_first_check_to_a_dropped_snippet() {
     });
     assert_eq!(call(&server, Method::PUT, "/note/1", Some(json!({"a": 1})), None).await.0, 200);
     assert_eq!(call(&server, Method::GET, "/note/1", None, None).await, (200, json!({"note": {"a": 1}})));
+    let answered = asked_and_left(&server, "PUT /note/1 HTTP/1.1", "content-type: json", "{}").await;
+    assert!(answered.starts_with("HTTP/1.1 200 "), "{answered}");
     let large = client().put(format!("{}/note/1", server.snippets)).header("content-type", "json");
     assert_eq!(answer(large.body(vec![b'1'; 5 << 20])).await.0, 413);
 
