@@ -20,15 +20,8 @@ pub(crate) struct Address {
 
 /// Reads `/{name}/{key}[/{language}]`. The longest configured name wins.
 pub(crate) fn parse(path: &str, config: &Config) -> Result<Address, Error> {
-    let segments: Vec<Cow<'_, str>> = path
-        .strip_prefix('/')
-        .unwrap_or(path)
-        .split('/')
-        .map(|segment| {
-            let decoded = percent_decode_str(segment).decode_utf8();
-            decoded.map_err(|_| bad(format!("{segment:?} is not UTF-8 when it is decoded")))
-        })
-        .collect::<Result<_, _>>()?;
+    let segments: Vec<Cow<'_, str>> =
+        path.strip_prefix('/').unwrap_or(path).split('/').map(decode).collect::<Result<_, _>>()?;
     // Only whole segments make a name: a slash that was written as %2F is part of a key.
     let named = segments.iter().take_while(|segment| refuse_segment(segment).is_none()).count();
     let found = (1..=named).rev().find_map(|count| {
@@ -60,6 +53,20 @@ pub(crate) fn parse(path: &str, config: &Config) -> Result<Address, Error> {
         return Err(bad(format!("{language:?} is not a language such as ru or pt-BR")));
     }
     Ok(Address { target: target.clone(), key: key.to_string(), language: language.map(ToString::to_string) })
+}
+
+/// A segment as it is meant. Half an escape is refused: taken as it is, it would be another writing of the same key.
+fn decode(segment: &str) -> Result<Cow<'_, str>, Error> {
+    let is_escape = |rest: &[u8]| rest.len() >= 2 && rest[..2].iter().all(u8::is_ascii_hexdigit);
+    let mut bytes = segment.as_bytes();
+    while let Some(at) = bytes.iter().position(|byte| *byte == b'%') {
+        bytes = &bytes[at + 1..];
+        if !is_escape(bytes) {
+            return Err(bad(format!("{segment:?} has a % that no two hex digits follow; a % itself is %25")));
+        }
+    }
+    let decoded = percent_decode_str(segment).decode_utf8();
+    decoded.map_err(|_| bad(format!("{segment:?} is not UTF-8 when it is decoded")))
 }
 
 /// A key is any text that the store can keep as it is.

@@ -79,8 +79,7 @@ impl Snippets {
             let range = Range::prefix((work.service.as_str(), snippet.number, key), MOST_LANGUAGES)?;
             let rows = snapshot.scan(&DOCUMENTS, range).await?;
             let alive = rows.into_iter().filter(|(_, row)| row.is_alive(now));
-            found
-                .extend(alive.map(|((.., language), row)| shown(&snippet.name, language, work.output, &row)));
+            found.extend(alive.map(|((.., language), row)| shown(&snippet.name, language, &row)));
         }
         Ok(found)
     }
@@ -91,7 +90,8 @@ impl Snippets {
     }
 }
 
-fn shown(name: &str, language: String, format: Format, row: &DocumentRow) -> Shown {
+fn shown(name: &str, language: String, row: &DocumentRow) -> Shown {
+    let format = row.format();
     let content = match format {
         Format::Json | Format::Text => String::from_utf8_lossy(&row.content).into_owned(),
         Format::Pb | Format::Binary => BASE64_STANDARD.encode(&row.content),

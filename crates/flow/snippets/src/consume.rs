@@ -14,12 +14,11 @@ use topics::consume::{Failure, Handler, Undecodable};
 use crate::address::{check_key, is_language};
 use crate::config::{Config, Feed, Target, TopicInput};
 use crate::content::Content;
-use crate::convertors::Document;
 use crate::letters::{self, LetterId};
-use crate::prepare::{Change, languages, prepare, works};
+use crate::prepare::{Change, documents, prepare};
 use crate::put::{Origin, write_documents};
 use crate::snippets::Snippets;
-use crate::tables::{BodyRow, LetterRow};
+use crate::tables::{BodyRow, HeaderRow, LetterRow};
 use crate::{Error, metrics};
 
 /// The group under which topics are read.
@@ -102,14 +101,7 @@ impl Upload<'_> {
         input: &TopicInput,
     ) -> Result<&'static str, Failure> {
         let now = self.uploader.snippets.clock().now();
-        let language = language_of(record);
-        let version = version_of(input, record);
-        let prepared = language.clone().and_then(|language| {
-            let changes =
-                changes(target, input, record.payload.clone(), &language).map_err(|error| error.to_string());
-            Ok((changes?, version.clone()?))
-        });
-        match prepared {
+        match understood(target, input, record) {
             Ok((changes, version)) => {
                 let origin = Origin::Message { version };
                 let written = write_documents(tx, key, &changes, origin, now).await?;
@@ -118,12 +110,8 @@ impl Upload<'_> {
                 }
                 Ok(if written.is_empty() { "late" } else { "stored" })
             }
-            Err(reason) => {
-                let row = LetterRow {
-                    source_version: version.unwrap_or_default(),
-                    language: language.unwrap_or_default(),
-                    ..self.uploader.failed(record, input, reason, now)
-                };
+            Err(error) => {
+                let row = self.uploader.failed(record, input, error.to_string(), now);
                 self.keep(tx, key, record, target, input, row).await
             }
         }
@@ -148,8 +136,7 @@ impl Upload<'_> {
             offset: record.offset,
             section,
         };
-        let body = BodyRow { payload: record.payload.clone(), format: input.format.name().to_owned() };
-        letters::keep(tx, &id, row, &body).await?;
+        letters::keep(tx, &id, row, &body(record, input)).await?;
         self.letters = true;
         Ok(outcome)
     }
@@ -163,38 +150,65 @@ impl Uploader {
             failed_at: now.0,
             attempts: 1,
             not_before: (input.retries > 0).then(|| now.plus(pause).0),
+            language: language_header(record),
             size: record.size() as u64,
             ..LetterRow::default()
         }
     }
 }
 
-/// What a message means: documents, or their end when it is empty.
-pub(crate) fn changes(
+/// What a message means for a section, the first time and whenever it is tried again: what becomes of which documents, and
+/// the version that its source gave it.
+pub(crate) fn understood(
     target: &Target,
     input: &TopicInput,
-    payload: bytes::Bytes,
-    language: &str,
-) -> Result<Vec<Change>, Error> {
-    if !payload.is_empty() {
-        return prepare(target, &Content::new(payload, input.format), language);
+    record: &Record,
+) -> Result<(Vec<Change>, Option<i64>), Error> {
+    let language = language_header(record);
+    if !language.is_empty() && !is_language(&language) {
+        return Err(Error::BadRequest(format!("{language:?} is not a language such as ru or pt-BR")));
     }
-    let mut changes = Vec::new();
-    for (snippet, work) in works(target)? {
-        changes.extend(languages(&work, language).into_iter().map(|language| Change {
-            snippet: snippet.clone(),
-            work: work.clone(),
-            language: language.to_owned(),
-            document: Document::Delete,
-        }));
-    }
-    Ok(changes)
+    let version = version_of(input, record).map_err(Error::BadRequest)?;
+    let changes = if record.payload.is_empty() {
+        documents(target, &language)?.into_iter().map(Change::delete).collect()
+    } else {
+        prepare(target, &Content::new(record.payload.clone(), input.format), &language)?
+    };
+    Ok((changes, version))
 }
 
-fn language_of(record: &Record) -> Result<String, String> {
-    let Some(value) = record.header(LANGUAGE_HEADER) else { return Ok(String::new()) };
-    let text = String::from_utf8_lossy(value).into_owned();
-    if is_language(&text) { Ok(text) } else { Err(format!("{text:?} is not a language such as ru or pt-BR")) }
+/// The message of a letter, to be kept and to be had again.
+fn body(record: &Record, input: &TopicInput) -> BodyRow {
+    let headers = record.headers.iter();
+    BodyRow {
+        payload: record.payload.clone(),
+        format: input.format.name().to_owned(),
+        key: record.key.clone(),
+        headers: headers
+            .map(|(name, value)| HeaderRow { name: name.clone(), value: value.clone() })
+            .collect(),
+        timestamp: record.timestamp.0,
+    }
+}
+
+pub(crate) fn record(id: &LetterId, body: BodyRow) -> Record {
+    let headers = body.headers.into_iter();
+    Record {
+        partition: id.partition,
+        offset: id.offset,
+        key: body.key,
+        payload: body.payload,
+        headers: headers.map(|HeaderRow { name, value }| (name, value)).collect(),
+        timestamp: Timestamp(body.timestamp),
+    }
+}
+
+/// The language as the message says it; empty when it says none.
+fn language_header(record: &Record) -> String {
+    record
+        .header(LANGUAGE_HEADER)
+        .map(|value| String::from_utf8_lossy(value).into_owned())
+        .unwrap_or_default()
 }
 
 /// An empty message, which deletes, may have no version to be found in it.

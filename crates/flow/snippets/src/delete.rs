@@ -3,9 +3,8 @@
 use store::{Range, Read as _, Tx};
 
 use crate::config::Target;
-use crate::convertors::Document;
 use crate::error::Result;
-use crate::prepare::{Change, works};
+use crate::prepare::{Change, Meant, works};
 use crate::tables::DOCUMENTS;
 
 /// More languages than a document can have.
@@ -33,12 +32,8 @@ pub(crate) async fn changes(
             }
             language => vec![language.unwrap_or_default().to_owned()],
         };
-        changes.extend(languages.into_iter().map(|language| Change {
-            snippet: snippet.clone(),
-            work: work.clone(),
-            language,
-            document: Document::Delete,
-        }));
+        let each = |language| Meant { snippet: snippet.clone(), work: work.clone(), language };
+        changes.extend(languages.into_iter().map(each).map(Change::delete));
     }
     Ok(changes)
 }

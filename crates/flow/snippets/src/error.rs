@@ -58,6 +58,8 @@ pub enum Error {
     Invalid { snippet: String, invalid: Invalid },
     #[error("{0}")]
     NotFound(String),
+    #[error("{0}")]
+    TooLarge(String),
     /// Something newer has been written since.
     #[error("{0}")]
     Superseded(String),
@@ -77,6 +79,7 @@ impl From<Error> for Problem {
         match error {
             Error::BadRequest(_) => Self::new(Code::BadRequest, text),
             Error::NotFound(_) => Self::new(Code::NotFound, text),
+            Error::TooLarge(_) => Self::new(Code::TooLarge, text),
             Error::Superseded(_) => Self::named(Code::Conflict, "superseded", text),
             Error::Config(_) => Self::named(Code::Invalid, "bad_config", text),
             Error::Invalid { snippet, invalid } => {

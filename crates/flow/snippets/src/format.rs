@@ -1,13 +1,25 @@
 use std::fmt;
 
-/// How a document is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+/// How a document is written. The numbers are kept with the documents.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+    prost::Enumeration,
+)]
 #[serde(rename_all = "UPPERCASE")]
+#[repr(i32)]
 pub enum Format {
-    Json,
-    Pb,
-    Text,
-    Binary,
+    Json = 0,
+    Pb = 1,
+    Text = 2,
+    Binary = 3,
 }
 
 impl Format {

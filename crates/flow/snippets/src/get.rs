@@ -1,27 +1,17 @@
 //! Reading documents. What has expired is not there, however late the sweep is.
 
-use std::sync::Arc;
-
 use kit::Timestamp;
 use prost::Message as _;
 use store::{Encode as _, Shard, Store};
 
-use crate::config::{Section, Work};
+use crate::prepare::Meant;
 use crate::tables::{DOCUMENTS, DocumentRow};
-
-/// A document that is asked for.
-#[derive(Clone)]
-pub(crate) struct Wanted {
-    pub(crate) snippet: Arc<Section>,
-    pub(crate) work: Arc<Work>,
-    pub(crate) language: String,
-}
 
 /// The living documents of one key, in the order of the question, with one read.
 pub(crate) async fn read(
     store: &Store,
     key: &str,
-    wanted: &[Wanted],
+    wanted: &[Meant],
     now: Timestamp,
 ) -> store::Result<Vec<Option<DocumentRow>>> {
     let table = store.schema().id(DOCUMENTS.system(), DOCUMENTS.name())?;

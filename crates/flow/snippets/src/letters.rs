@@ -7,7 +7,10 @@
 use kit::Timestamp;
 use store::{Range, Read as _, Shard, Store, Tx};
 
+use crate::address::is_language;
+use crate::config::Config;
 use crate::error::Result;
+use crate::prepare::{Meant, documents};
 use crate::put::Written;
 use crate::tables::{BodyRow, LETTER_BODIES, LETTER_KEYS, LETTERS, LetterKey, LetterRow, NEWER, RETRIES};
 
@@ -90,6 +93,17 @@ pub(crate) async fn newer(tx: &Tx, key: &str, documents: &[Written<'_>]) -> stor
     Ok(tx.get_many(&NEWER, rows).await?.into_iter().map(Option::unwrap_or_default).collect())
 }
 
+/// The documents that a letter is about, as far as the configuration knows its section, and its language is one.
+pub(crate) fn meant(config: &Config, section: &str, language: &str) -> Vec<Meant> {
+    let target = config.target(section).filter(|_| language.is_empty() || is_language(language));
+    target.and_then(|target| documents(target, language).ok()).unwrap_or_default()
+}
+
+/// Whether everything that a letter would write has been written anew since; `newer` is of all its documents.
+pub(crate) fn is_superseded(row: &LetterRow, newer: &[i64]) -> bool {
+    !newer.is_empty() && newer.iter().all(|newer| *newer >= row.order)
+}
+
 /// Keeps a message that failed: to be tried again at `not_before`, or dead.
 pub(crate) async fn keep(
     tx: &mut Tx,
@@ -135,24 +149,37 @@ pub(crate) async fn remove(tx: &mut Tx, id: &LetterId, row: &LetterRow) -> store
 }
 
 /// At most `limit` letters behind `after`, in an order that stays.
-pub(crate) async fn list(store: &Store, after: Option<&LetterId>, limit: usize) -> Result<Vec<Letter>> {
-    let mut letters = Vec::new();
+pub(crate) async fn list(
+    store: &Store,
+    config: &Config,
+    after: Option<&LetterId>,
+    limit: usize,
+) -> Result<Vec<Letter>> {
+    let mut rows = Vec::new();
     let mut next_shard = 0;
     if let Some(id) = after {
         let range = Range::all(limit).after(id.row())?;
-        let rows = store.scan_shards(&LETTERS, &[id.shard()], range).await?;
-        letters.extend(rows.into_iter().map(|(_, key, row)| letter(key.into(), row)));
+        rows = store.scan_shards(&LETTERS, &[id.shard()], range).await?;
         next_shard = id.shard().index() + 1;
     }
     let rest: Vec<_> = Shard::all().skip(next_shard).collect();
     for shards in rest.chunks(LIST_SHARDS) {
-        if letters.len() >= limit {
+        if rows.len() >= limit {
             break;
         }
-        let rows = store.scan_shards(&LETTERS, shards, Range::all(limit)).await?;
-        letters.extend(rows.into_iter().map(|(_, key, row)| letter(key.into(), row)));
+        rows.extend(store.scan_shards(&LETTERS, shards, Range::all(limit)).await?);
     }
-    letters.truncate(limit);
+    rows.truncate(limit);
+    let mut letters = Vec::with_capacity(rows.len());
+    for (shard, key, row) in rows {
+        let id = LetterId::from(key);
+        let mut newer = Vec::new();
+        for Meant { snippet, language, .. } in meant(config, &id.section, &row.language) {
+            let known = store.get(&NEWER, shard, (id.key.as_str(), &snippet.name, &language)).await?;
+            newer.push(known.unwrap_or_default());
+        }
+        letters.push(letter(id, &row, is_superseded(&row, &newer)));
+    }
     Ok(letters)
 }
 
@@ -167,14 +194,14 @@ pub(crate) async fn discard(store: &Store, id: &LetterId) -> Result<bool> {
         .await
 }
 
-pub(crate) fn letter(id: LetterId, row: LetterRow) -> Letter {
+fn letter(id: LetterId, row: &LetterRow, superseded: bool) -> Letter {
     Letter {
         id,
-        reason: row.reason,
+        reason: row.reason.clone(),
         failed_at: Timestamp(row.failed_at),
         attempts: row.attempts,
         not_before: row.not_before.map(Timestamp),
-        superseded: row.superseded,
+        superseded,
         size: row.size,
     }
 }

@@ -1,5 +1,7 @@
 //! What serving needs: many keys and many names in one call.
 
+use std::pin::pin;
+
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use kit::Timestamp;
 use store::Store;
@@ -7,12 +9,14 @@ use store::Store;
 use crate::address::{check_key, is_language};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::get::{Wanted, read};
-use crate::prepare::works;
+use crate::get::read;
+use crate::prepare::{Meant, works};
 use crate::tables::DocumentRow;
 
 /// Most documents that one call asks for.
 const MOST_DOCUMENTS: usize = 10_000;
+/// Most bytes of the documents that one call finds. What is read side by side when they are reached comes on top.
+const MOST_BYTES: usize = 64 << 20;
 /// Keys read side by side.
 const KEYS_AT_ONCE: usize = 16;
 
@@ -26,10 +30,12 @@ pub(crate) struct Question {
     pub(crate) langs: Vec<String>,
 }
 
-/// What was found: for each key the documents wanted, in their order.
+/// A key, and what was found of the documents wanted, in their order.
+pub(crate) type OfKey = (String, Vec<Option<DocumentRow>>);
+
 pub(crate) struct Found {
-    pub(crate) wanted: Vec<Wanted>,
-    pub(crate) keys: Vec<(String, Vec<Option<DocumentRow>>)>,
+    pub(crate) wanted: Vec<Meant>,
+    pub(crate) keys: Vec<OfKey>,
 }
 
 pub(crate) async fn lookup(
@@ -43,31 +49,54 @@ pub(crate) async fn lookup(
     if let Some(lang) = langs.iter().find(|lang| !lang.is_empty() && !is_language(lang)) {
         return Err(bad(format!("{lang:?} is not a language such as ru or pt-BR")));
     }
-    let mut wanted = Vec::new();
-    for name in &question.names {
-        let target =
-            config.target(name).ok_or_else(|| bad(format!("no snippet is configured under {name:?}")))?;
-        for (snippet, work) in works(target)? {
-            let each = langs.iter().map(|language| Wanted {
-                snippet: snippet.clone(),
-                work: work.clone(),
-                language: language.clone(),
-            });
-            wanted.extend(each);
-        }
-    }
+    let wanted = wanted(config, &question.names, &langs, question.keys.len())?;
     for key in &question.keys {
         check_key(key).map_err(bad)?;
     }
-    let count = wanted.len() * question.keys.len();
-    if count > MOST_DOCUMENTS {
-        return Err(bad(format!("{count} documents are over the limit of {MOST_DOCUMENTS} for one call")));
-    }
-    let of_each = &wanted;
-    let reads = question.keys.into_iter().map(|key| async move {
-        let rows = read(store, &key, of_each, now).await?;
+    let keys = read_all(store, &wanted, question.keys, now).await?;
+    Ok(Found { wanted, keys })
+}
+
+async fn read_all(store: &Store, wanted: &[Meant], keys: Vec<String>, now: Timestamp) -> Result<Vec<OfKey>> {
+    let reads = keys.into_iter().map(|key| async move {
+        let rows = read(store, &key, wanted, now).await?;
         Ok::<_, Error>((key, rows))
     });
-    let keys = stream::iter(reads).buffered(KEYS_AT_ONCE).try_collect().await?;
-    Ok(Found { wanted, keys })
+    let mut reads = pin!(stream::iter(reads).buffered(KEYS_AT_ONCE));
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    while let Some((key, rows)) = reads.try_next().await? {
+        bytes += rows.iter().flatten().map(|row| row.content.len()).sum::<usize>();
+        if bytes > MOST_BYTES {
+            let most = MOST_BYTES >> 20;
+            return Err(Error::TooLarge(format!(
+                "the documents found have more than {most} MiB together: ask for fewer of them in one call"
+            )));
+        }
+        found.push((key, rows));
+    }
+    Ok(found)
+}
+
+/// The documents that are wanted of each key. Counted before they are listed: a short question can mean very many.
+fn wanted(config: &Config, names: &[String], langs: &[String], keys: usize) -> Result<Vec<Meant>> {
+    let bad = |message: String| Error::BadRequest(message);
+    let mut wanted = Vec::new();
+    for name in names {
+        let target =
+            config.target(name).ok_or_else(|| bad(format!("no snippet is configured under {name:?}")))?;
+        let works = works(target)?;
+        let each = works.len().saturating_mul(langs.len()).saturating_add(wanted.len());
+        if each.saturating_mul(keys.max(1)) > MOST_DOCUMENTS {
+            return Err(bad(format!("more than {MOST_DOCUMENTS} documents are asked for in one call")));
+        }
+        for (snippet, work) in works {
+            let meant = |language: &String| Meant {
+                snippet: snippet.clone(),
+                work: work.clone(),
+                language: language.clone(),
+            };
+            wanted.extend(langs.iter().map(meant));
+        }
+    }
+    Ok(wanted)
 }

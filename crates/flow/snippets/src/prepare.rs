@@ -18,6 +18,20 @@ pub(crate) struct Change {
     pub(crate) document: Document,
 }
 
+/// A document that a request or a message is about.
+#[derive(Clone)]
+pub(crate) struct Meant {
+    pub(crate) snippet: Arc<Section>,
+    pub(crate) work: Arc<Work>,
+    pub(crate) language: String,
+}
+
+impl Change {
+    pub(crate) fn delete(Meant { snippet, work, language }: Meant) -> Self {
+        Self { snippet, work, language, document: Document::Delete }
+    }
+}
+
 /// Everything that the content means for the target, or the first refusal.
 pub(crate) fn prepare(target: &Target, content: &Content, language: &str) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
@@ -53,6 +67,19 @@ pub(crate) fn works(target: &Target) -> Result<Vec<(Arc<Section>, Arc<Work>)>> {
         )));
     }
     Ok(target.snippets.iter().filter_map(|snippet| Some((snippet.clone(), snippet.work.clone()?))).collect())
+}
+
+/// Every document of the target in the snippet's own languages, else in this one.
+pub(crate) fn documents(target: &Target, language: &str) -> Result<Vec<Meant>> {
+    let mut documents = Vec::new();
+    for (snippet, work) in works(target)? {
+        documents.extend(languages(&work, language).into_iter().map(|language| Meant {
+            snippet: snippet.clone(),
+            work: work.clone(),
+            language: language.to_owned(),
+        }));
+    }
+    Ok(documents)
 }
 
 /// A snippet's own languages, else the request's.

@@ -7,7 +7,7 @@ use store::{Read as _, Tx};
 
 use crate::convertors::Document;
 use crate::letters;
-use crate::prepare::Change;
+use crate::prepare::{Change, Meant};
 use crate::tables::{DOCUMENTS, DocumentRow, EXPIRIES};
 
 /// How long the grave of a deleted document keeps late messages away.
@@ -23,6 +23,12 @@ pub(crate) struct Written<'c> {
 impl<'c> From<&'c Change> for Written<'c> {
     fn from(change: &'c Change) -> Self {
         Self { snippet: &change.snippet.name, language: &change.language }
+    }
+}
+
+impl<'c> From<&'c Meant> for Written<'c> {
+    fn from(meant: &'c Meant) -> Self {
+        Self { snippet: &meant.snippet.name, language: &meant.language }
     }
 }
 
@@ -141,6 +147,7 @@ fn new_row(
         source_version,
         written_at: now.0,
         by_topic: origin.is_topic(),
+        format: change.work.output.into(),
         ..DocumentRow::default()
     };
     match &change.document {

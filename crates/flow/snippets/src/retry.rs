@@ -5,12 +5,13 @@ use std::time::Duration;
 use kit::{Shutdown, Timestamp};
 use store::{Range, Read as _, Shard};
 
-use crate::consume::changes;
+use crate::config::{Config, Target, TopicInput};
+use crate::consume::{record, understood};
 use crate::error::{Error, Result};
-use crate::letters::{self, LetterId};
+use crate::letters::{self, LetterId, meant};
 use crate::put::{Origin, Written, write};
 use crate::snippets::Snippets;
-use crate::tables::{LETTER_BODIES, LETTERS, LetterRow, RETRIES};
+use crate::tables::{BodyRow, LETTER_BODIES, LETTERS, LetterRow, RETRIES};
 use crate::{Format, metrics};
 
 pub(crate) const CHANNEL: &str = "snippets_retries";
@@ -73,32 +74,32 @@ pub(crate) async fn attempt(snippets: &Snippets, id: &LetterId) -> Result<()> {
     };
     drop(snapshot);
     let config = snippets.config();
-    let target = config.target(&id.section);
-    let input = target.and_then(|target| target.section.input.clone());
-    let prepared = match (target, input) {
-        (Some(target), Some(input)) if Format::by_name(&body.format) == Some(input.format) => {
-            changes(target, &input, body.payload, &row.language)
-        }
-        _ => Err(Error::BadRequest(format!("section {} does not read this topic any more", id.section))),
+    let reader = reader(&config, id, &body);
+    // The same whatever the content: what has been written anew since is not written again, be it right or wrong.
+    let documents = meant(&config, &id.section, &row.language);
+    let understood = match reader {
+        Some((target, input)) => understood(target, input, &record(id, body)),
+        None => Err(Error::BadRequest(format!("section {} does not read this topic any more", id.section))),
     };
-    let retries = target.and_then(|target| target.section.input.as_ref()).map_or(0, |input| input.retries);
+    let retries = reader.map_or(0, |(_, input)| input.retries);
     let now = snippets.clock().now();
     let outcome = snippets
         .store()
         .transact(id.shard(), async |tx| {
             let Some(row) = tx.get(&LETTERS, id.row()).await? else { return Err(missing()) };
-            let changes = match &prepared {
-                Ok(changes) => changes,
+            let written: Vec<_> = documents.iter().map(Written::from).collect();
+            if letters::is_superseded(&row, &letters::newer(tx, &id.key, &written).await?) {
+                return supersede(tx, id, &row).await.map(Err);
+            }
+            let (changes, version) = match &understood {
+                Ok(understood) => understood,
                 Err(error) => return fail(tx, snippets, id, row, retries, error, now).map(Err),
             };
-            let documents: Vec<_> = changes.iter().map(Written::from).collect();
-            let newer = letters::newer(tx, &id.key, &documents).await?;
+            let written: Vec<_> = changes.iter().map(Written::from).collect();
+            let newer = letters::newer(tx, &id.key, &written).await?;
             let left = changes.iter().zip(newer).filter(|(_, newer)| *newer < row.order);
             let left: Vec<_> = left.map(|(change, _)| change.clone()).collect();
-            if left.is_empty() {
-                return supersede(tx, id, row).await.map(Err);
-            }
-            let origin = Origin::Retry { version: row.source_version, order: row.order };
+            let origin = Origin::Retry { version: *version, order: row.order };
             write(tx, &id.key, &left, origin, now).await?;
             letters::remove(tx, id, &row).await?;
             Ok(Ok(()))
@@ -108,12 +109,18 @@ pub(crate) async fn attempt(snippets: &Snippets, id: &LetterId) -> Result<()> {
     outcome
 }
 
+/// The section that the letter is for, if it still reads such messages from that topic.
+fn reader<'c>(config: &'c Config, id: &LetterId, body: &BodyRow) -> Option<(&'c Target, &'c TopicInput)> {
+    let target = config.target(&id.section)?;
+    let input = target.section.input.as_deref()?;
+    (input.topic == id.topic && Format::by_name(&body.format) == Some(input.format))
+        .then_some((target, input))
+}
+
 /// A letter in the lane goes; a dead one stays to be seen, until somebody drops it.
-async fn supersede(tx: &mut store::Tx, id: &LetterId, row: LetterRow) -> Result<Error> {
+async fn supersede(tx: &mut store::Tx, id: &LetterId, row: &LetterRow) -> Result<Error> {
     if row.not_before.is_some() {
-        letters::remove(tx, id, &row).await?;
-    } else {
-        tx.put(&LETTERS, id.row(), &LetterRow { superseded: true, ..row })?;
+        letters::remove(tx, id, row).await?;
     }
     metrics::superseded(&id.section);
     Ok(Error::Superseded(format!("everything that it would write under {:?} is newer already", id.key)))

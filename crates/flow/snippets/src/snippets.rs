@@ -90,7 +90,7 @@ impl Snippets {
 
     /// Letters behind `after`: messages that wait for another try, and dead ones.
     pub async fn letters(&self, after: Option<&LetterId>, limit: usize) -> Result<Vec<Letter>> {
-        letters::list(self.store(), after, limit).await
+        letters::list(self.store(), &self.config(), after, limit).await
     }
 
     /// Tries a letter now.

@@ -7,6 +7,8 @@ use prost::Message;
 use serde::Serialize;
 use store::{Space, Table, TableSpec};
 
+use crate::Format;
+
 const SYSTEM: &str = "snippets";
 
 /// Service, key prefix, key, language.
@@ -77,6 +79,9 @@ pub(crate) struct DocumentRow {
     /// Whether a topic wrote it last, not a request.
     #[prost(bool, tag = "6")]
     pub(crate) by_topic: bool,
+    /// What the content is written in: the snippet may have another `Output` by now.
+    #[prost(enumeration = "Format", tag = "7")]
+    pub(crate) format: i32,
 }
 
 impl DocumentRow {
@@ -99,13 +104,9 @@ pub(crate) struct LetterRow {
     /// Letters of one key in the order of their messages.
     #[prost(int64, tag = "5")]
     pub(crate) order: i64,
-    #[prost(int64, optional, tag = "6")]
-    pub(crate) source_version: Option<i64>,
+    /// As the message says it; it may be none.
     #[prost(string, tag = "7")]
     pub(crate) language: String,
-    /// Everything that it would write is newer already.
-    #[prost(bool, tag = "8")]
-    pub(crate) superseded: bool,
     #[prost(uint64, tag = "9")]
     pub(crate) size: u64,
 }
@@ -120,12 +121,28 @@ pub(crate) struct LetterKeyRow {
     pub(crate) last: i64,
 }
 
+/// The message of a letter, whole: what is tried again is looked at as it was the first time.
 #[derive(Clone, PartialEq, Message, Serialize)]
 pub(crate) struct BodyRow {
     #[prost(bytes = "bytes", tag = "1")]
     pub(crate) payload: Bytes,
+    /// What it was read as.
     #[prost(string, tag = "2")]
     pub(crate) format: String,
+    #[prost(bytes = "vec", tag = "3")]
+    pub(crate) key: Vec<u8>,
+    #[prost(message, repeated, tag = "4")]
+    pub(crate) headers: Vec<HeaderRow>,
+    #[prost(int64, tag = "5")]
+    pub(crate) timestamp: i64,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(crate) struct HeaderRow {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(bytes = "vec", tag = "2")]
+    pub(crate) value: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Message, Serialize)]

@@ -5,7 +5,7 @@ use axum::extract::{FromRequest as _, FromRequestParts as _, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -15,10 +15,9 @@ use store::Shard;
 use web::{Access, Code, Problem, Result};
 
 use crate::address::{self, Address, is_language};
-use crate::config::Work;
 use crate::content::Content;
-use crate::get::{Wanted, read};
-use crate::prepare::works;
+use crate::get::read;
+use crate::prepare::{Meant, works};
 use crate::put::{Origin, write};
 use crate::snippets::Snippets;
 use crate::tables::DocumentRow;
@@ -52,6 +51,10 @@ async fn try_document(snippets: &Snippets, request: Request) -> Result<Response>
             *request.extensions_mut() = extensions;
             match Bytes::from_request(request, &()).await {
                 Ok(body) => put_one(snippets, access, uri, headers, body).await,
+                Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+                    let detail = "the content is larger than the setting limits.body_bytes allows";
+                    Err(Problem::new(Code::TooLarge, detail))
+                }
                 Err(rejection) => Ok(rejection.into_response()),
             }
         }
@@ -65,12 +68,17 @@ pub fn routes(snippets: Snippets) -> Router {
         .route("/-/reload", post(reload))
         .merge(super::letters::routes())
         .merge(super::constant::routes())
+        .route("/-/{*rest}", any(nowhere))
         .route(DOCUMENTS, get(get_one).put(put_one).delete(delete_one))
-        .fallback(async || Problem::not_found("there is nothing at this address; snippets are at /NAME/KEY"))
+        .fallback(nowhere)
         .method_not_allowed_fallback(async || {
             Problem::new(Code::MethodNotAllowed, "the header Allow says which methods this address takes")
         })
         .with_state(snippets)
+}
+
+async fn nowhere() -> Problem {
+    Problem::not_found("there is nothing at this address; snippets are at /NAME/KEY")
 }
 
 /// What a write did.
@@ -134,18 +142,20 @@ async fn get_one(
 ) -> Result<Response> {
     access.require_service()?;
     let config = snippets.config();
-    let address = address::parse(uri.path(), &config)?;
+    let address = address_of(&uri, &config)?;
     let language = address.language.as_deref().unwrap_or_default();
     let wanted: Vec<_> = works(&address.target)?
         .into_iter()
-        .map(|(snippet, work)| Wanted { snippet, work, language: language.to_owned() })
+        .map(|(snippet, work)| Meant { snippet, work, language: language.to_owned() })
         .collect();
     let rows =
         read(snippets.store(), &address.key, &wanted, snippets.clock().now()).await.map_err(Error::from)?;
     let found: Vec<_> = wanted.iter().zip(rows).filter_map(|(wanted, row)| Some((wanted, row?))).collect();
     if found.is_empty() {
-        let name = &address.target.section.name;
-        return Err(Problem::not_found(format!("there is no snippet {name} for {:?}", address.key)));
+        let (name, key) = (&address.target.section.name, &address.key);
+        let language =
+            address.language.as_ref().map_or_else(String::new, |language| format!(" in {language}"));
+        return Err(Problem::not_found(format!("there is no snippet {name} for {key:?}{language}")));
     }
     if let ([(_, row)], 1, true) = (&found[..], wanted.len(), wants_bytes(&headers)) {
         return Ok(answer(&headers, row.content.clone(), "application/octet-stream"));
@@ -157,7 +167,7 @@ async fn get_one(
         // Names need no escapes.
         body.extend_from_slice(wanted.snippet.name.as_bytes());
         body.extend_from_slice(b"\":");
-        write_content(&mut body, &wanted.work, row);
+        write_content(&mut body, row);
     }
     body.push(b'}');
     Ok(answer(&headers, body.into(), "application/json"))
@@ -169,9 +179,10 @@ async fn reload(State(snippets): State<Snippets>, access: Access) -> Result<Stat
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A document as a JSON value: JSON as it is, text as a string, bytes as base64.
-pub(super) fn write_content(out: &mut Vec<u8>, work: &Work, row: &DocumentRow) {
-    match work.output {
+/// A document as a JSON value: JSON as it is, text as a string, bytes as base64. As it was written: what the snippet's
+/// `Output` is now says nothing about it.
+pub(super) fn write_content(out: &mut Vec<u8>, row: &DocumentRow) {
+    match row.format() {
         Format::Json => out.extend_from_slice(&row.content),
         Format::Text => {
             let text = String::from_utf8_lossy(&row.content);
@@ -208,8 +219,17 @@ fn answer(headers: &HeaderMap, body: Bytes, content_type: &'static str) -> Respo
     response
 }
 
+/// An address has no query: what stands behind a `?` was meant to be part of the key, or means nothing.
+fn address_of(uri: &Uri, config: &crate::Config) -> Result<Address> {
+    if uri.query().is_some() {
+        let detail = "the address of a document ends with its key or language; a ? in a key is %3F";
+        return Err(Problem::new(Code::BadRequest, detail));
+    }
+    Ok(address::parse(uri.path(), config)?)
+}
+
 fn address_of_write(uri: &Uri, config: &crate::Config) -> Result<Address> {
-    let address = address::parse(uri.path(), config)?;
+    let address = address_of(uri, config)?;
     if address.language.is_some() {
         let detail =
             "the language of a PUT or DELETE is its header Content-Language, not part of the address";
@@ -253,9 +273,12 @@ fn content_language(headers: &HeaderMap) -> Result<Option<String>> {
 
 fn wants_bytes(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    accept
-        .split(',')
-        .any(|one| one.split(';').next().unwrap_or_default().trim() == "application/octet-stream")
+    accept.split(',').any(|one| {
+        let mut parts = one.split(';').map(str::trim);
+        let weight = |part: &str| part.strip_prefix("q=").and_then(|weight| weight.parse::<f32>().ok());
+        parts.next() == Some("application/octet-stream")
+            && parts.filter_map(weight).all(|weight| weight > 0.0)
+    })
 }
 
 #[cfg(test)]

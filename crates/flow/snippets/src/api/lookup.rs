@@ -10,9 +10,8 @@ use kit::Timestamp;
 use web::{Access, Code, Problem, Result};
 
 use super::http::write_content;
-use crate::config::Work;
-use crate::get::Wanted;
 use crate::lookup::{Found, Question, lookup};
+use crate::prepare::Meant;
 use crate::snippets::Snippets;
 use crate::tables::DocumentRow;
 
@@ -33,9 +32,9 @@ async fn look_up(State(snippets): State<Snippets>, access: Access, body: Bytes) 
     let frames: Vec<_> = wanted.iter().map(ItemFrame::of).collect();
     for (key, rows) in &keys {
         let key = serde_json::Value::from(key.as_str()).to_string();
-        for ((wanted, frame), row) in wanted.iter().zip(&frames).zip(rows) {
+        for (frame, row) in frames.iter().zip(rows) {
             if let Some(row) = row {
-                frame.write(&mut body, &wanted.work, &key, row);
+                frame.write(&mut body, &key, row);
                 body.push(b',');
             }
         }
@@ -53,7 +52,7 @@ struct ItemFrame {
 }
 
 impl ItemFrame {
-    fn of(wanted: &Wanted) -> Self {
+    fn of(wanted: &Meant) -> Self {
         let language = match wanted.language.as_str() {
             "" => "null".to_owned(),
             language => format!("\"{language}\""),
@@ -64,11 +63,11 @@ impl ItemFrame {
         }
     }
 
-    fn write(&self, out: &mut Vec<u8>, work: &Work, key: &str, row: &DocumentRow) {
+    fn write(&self, out: &mut Vec<u8>, key: &str, row: &DocumentRow) {
         for part in [&self.before_key, key, &self.before_content] {
             out.extend_from_slice(part.as_bytes());
         }
-        write_content(out, work, row);
+        write_content(out, row);
         match row.expires_at {
             None => out.extend_from_slice(b",\"expires_at\":null}"),
             Some(at) => out.extend_from_slice(format!(",\"expires_at\":\"{}\"}}", Timestamp(at)).as_bytes()),

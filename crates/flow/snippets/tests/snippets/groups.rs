@@ -185,3 +185,72 @@ async fn a_lookup_answers_many_keys_and_names_at_once() {
     let many: Vec<_> = (0..4_000).map(|number| number.to_string()).collect();
     look(json!({"names": ["org"], "keys": many})).await.is(400);
 }
+
+/// A short question can mean more than any memory holds.
+#[tokio::test]
+async fn a_lookup_is_bounded_in_documents_and_in_bytes() {
+    let world = world().await;
+    let look =
+        async |question: serde_json::Value| world.call("POST", "/-/lookup", &[], question.to_string()).await;
+    let many = |text: &str, count: usize| vec![text.to_owned(); count];
+    for keys in [vec![], many("k", 1)] {
+        let refused = look(json!({"names": many("text", 30_000), "keys": keys, "langs": many("ru", 30_000)}));
+        let detail = refused.await.is(400)["detail"].clone();
+        assert_eq!(detail, "more than 10000 documents are asked for in one call");
+    }
+    look(json!({"names": many("org", 34), "keys": many("k", 100)})).await.is(400);
+    look(json!({"names": many("org", 33), "keys": many("k", 100)})).await.is(200);
+
+    let large = "x".repeat(1 << 20);
+    world.call("PUT", "/text/large", &[("content-type", "text")], large).await.is(200);
+    let of_large = async |count| look(json!({"names": ["text"], "keys": many("large", count)})).await.status;
+    assert_eq!((of_large(2).await, of_large(65).await, of_large(10_000).await), (200, 413, 413));
+}
+
+/// `Output` holds for what is written from now on: what is there stays what it is.
+#[tokio::test]
+async fn a_document_is_answered_in_the_format_in_which_it_was_written() {
+    let config = |output: &str| {
+        format!("Body {{ InputSameAsOutput: true Output: {output} Section {{ Name: \"a\" }} }}")
+    };
+    let world = World::of(&config("TEXT"), &[]).await;
+    let put = async |key: &str, kind: &str, body: &'static str| {
+        let path = format!("/a/{key}");
+        world.call("PUT", &path, &[("content-type", kind)], body).await.is(200)
+    };
+    put("text", "text", "1,\"evil\":true").await;
+    for (key, output, body) in [("bytes", "BINARY", "\u{1}\u{2}"), ("json", "JSON", "[1]")] {
+        std::fs::write(world.folder.path().join("config.pb.txt"), config(output)).unwrap();
+        world.call("POST", "/-/reload", &[], "").await.is(204);
+        put(key, &output.to_lowercase(), body).await;
+    }
+    let found = world.call(
+        "POST",
+        "/-/lookup",
+        &[],
+        json!({"names": ["a"], "keys": ["text", "bytes", "json"]}).to_string(),
+    );
+    let items = found.await.is(200)["items"].clone();
+    for (place, (key, content)) in
+        [("text", json!("1,\"evil\":true")), ("bytes", json!("AQI=")), ("json", json!([1]))]
+            .iter()
+            .enumerate()
+    {
+        assert_eq!(world.get(&format!("/a/{key}")).await.is(200), json!({"a": content}));
+        assert_eq!(items[place]["content"], *content);
+    }
+    let bytes = [("accept", "text/html, application/octet-stream;q=0.5")];
+    assert_eq!(world.call("GET", "/a/bytes", &bytes, "").await.bytes, [1, 2]);
+    let no_bytes = [("accept", "application/octet-stream;q=0")];
+    world.call("GET", "/a/bytes", &no_bytes, "").await.is(200)["a"].as_str().unwrap();
+}
+
+#[tokio::test]
+async fn what_is_nowhere_is_not_found() {
+    let world = world().await;
+    for method in ["GET", "PUT", "DELETE", "POST"] {
+        world.call(method, "/-/nothing", &[], "").await.is(404);
+    }
+    let missing = world.get("/text/1/ru").await.is(404);
+    assert_eq!(missing["detail"], "there is no snippet text for \"1\" in ru");
+}

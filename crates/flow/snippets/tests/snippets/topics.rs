@@ -6,7 +6,7 @@ use store::{Range, Read as _, Shard, Store};
 use topics::Message;
 
 use crate::counting::Counted;
-use crate::world::{World, memory};
+use crate::world::{Answer, World, memory};
 
 const CONFIG: &str = r#"Body { InputSameAsOutput: true Output: JSON InputTopic: "news" InputForLB: JSON KeyExtractor: "json:/id"
   Section { Name: "item" Body { Recursive: ["full", "strict"] UploadOverLBRetryCount: 2
@@ -101,6 +101,68 @@ async fn a_late_retry_never_overwrites_what_is_newer() {
     world.call("DELETE", &drop, &[], "").await.is(204);
     world.call("DELETE", &drop, &[], "").await.is(404);
     world.call("DELETE", "/-/dead-letters/nonsense", &[], "").await.is(422);
+}
+
+/// What a message says of itself does not become right by being tried again.
+#[tokio::test]
+async fn a_retry_looks_at_the_language_and_the_version_again() {
+    let world = world().await;
+    world.start();
+    publish(&world, "news", message("k", &json!(1)).header("content-language", "RUSSIAN")).await;
+    let letters = world.letters(1, 1).await;
+    assert_eq!(letters[0]["attempts"], 3);
+    assert_eq!(letters[0]["reason"], "\"RUSSIAN\" is not a language such as ru or pt-BR");
+    world.get("/item/k").await.is(404);
+    retry(&world, &letters[0]).await.is(422);
+    world.call("DELETE", &letter_path(&letters[0]), &[], "").await.is(204);
+
+    publish(&world, "versions", versioned("k", 5, "5")).await;
+    publish(&world, "versions", Message::new("k", "6")).await;
+    publish(&world, "versions", Message::new("k", "7").header("version", "seven")).await;
+    let letters = world.letters(2, 2).await;
+    for (letter, reason) in letters.iter().zip(["no header \"version\"", "the version \"seven\""]) {
+        assert!(letter["reason"].as_str().unwrap().contains(reason), "{letter}");
+        retry(&world, letter).await.is(422);
+    }
+    assert_eq!(world.get("/versioned/k").await.is(200), json!({"versioned": 5}));
+}
+
+/// A letter that can no longer do anything says so, whether its content is right or not.
+#[tokio::test]
+async fn a_letter_whose_documents_are_newer_is_superseded_though_it_is_still_wrong() {
+    let world = world().await;
+    world.start();
+    publish(&world, "dead", message("k", &json!("wrong"))).await;
+    assert_eq!(world.letters(1, 1).await[0]["superseded"], false);
+    world.put("/dead/k", "{\"n\": 2}").await.is(200);
+    let letters = world.letters(1, 1).await;
+    assert_eq!(letters[0]["superseded"], true);
+    retry(&world, &letters[0]).await.is(409);
+
+    // Of a group, when all of it is newer.
+    publish(&world, "news", message("g", &json!("wrong"))).await;
+    let superseded = async || {
+        let letters = world.letters(2, 2).await;
+        let letter = letters.into_iter().find(|letter| letter["section"] == "item").unwrap();
+        (letter["superseded"] == true, letter)
+    };
+    superseded().await;
+    world.put("/item/full/g", "1").await.is(200);
+    let (is_superseded, letter) = superseded().await;
+    assert!(!is_superseded);
+    retry(&world, &letter).await.is(422);
+    world.put("/item/strict/g", "{}").await.is(200);
+    let (is_superseded, letter) = superseded().await;
+    assert!(is_superseded);
+    retry(&world, &letter).await.is(409);
+}
+
+fn letter_path(letter: &serde_json::Value) -> String {
+    format!("/-/dead-letters/{}", letter["id"].as_str().unwrap())
+}
+
+async fn retry(world: &World, letter: &serde_json::Value) -> Answer {
+    world.call("POST", &format!("{}/retry", letter_path(letter)), &[], "").await
 }
 
 #[tokio::test]
