@@ -4,10 +4,7 @@ use kit::Timestamp;
 use store::{Range, Read as _, SHARDS, Shard};
 
 use crate::backend::Description;
-use crate::outbox::header_rows;
-use crate::tables::{
-    DEAD_LETTER_BODIES, DEAD_LETTERS, DeadLetterRow, HeaderRow, LetterKey, RETRIES, RecordRow,
-};
+use crate::tables::{DEAD_LETTER_BODIES, DEAD_LETTERS, DeadLetterRow, LetterKey, RETRIES, RecordRow};
 use crate::{Record, Result, Topics, metrics};
 
 /// The channel on which consumers are told of letters to try again.
@@ -80,14 +77,7 @@ pub async fn list(
 /// The record of a letter; `None` when there is no such letter.
 pub async fn record(topics: &Topics, id: &Id) -> Result<Option<Record>> {
     let row = topics.store().snapshot(shard(id.partition)).await?.get(&DEAD_LETTER_BODIES, id.key()).await?;
-    Ok(row.map(|RecordRow { key, payload, headers, timestamp }| Record {
-        partition: id.partition,
-        offset: id.offset,
-        key,
-        payload,
-        headers: headers.into_iter().map(|HeaderRow { name, value }| (name, value)).collect(),
-        timestamp: Timestamp(timestamp),
-    }))
+    Ok(row.map(|row| row.at(id.partition, id.offset)))
 }
 
 /// Asks whoever reads the partition to try the letter once more; `false` when there is no such letter.
@@ -148,8 +138,7 @@ pub(crate) async fn bury(
     };
     let failed_at = topics.options().clock.now().0;
     let row = DeadLetterRow { reason: reason.to_owned(), failed_at, attempts, size: record.size() as u64 };
-    let Record { key, payload, headers, timestamp, .. } = record.clone();
-    let body = RecordRow { key, payload, headers: header_rows(headers), timestamp: timestamp.0 };
+    let body = RecordRow::from(record.clone());
     let new = topics
         .store()
         .transact(shard(id.partition), async |tx| {

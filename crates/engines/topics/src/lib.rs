@@ -53,7 +53,7 @@ pub use browse::{Lag, TopicInfo};
 pub use error::{Error, Kind, Result};
 pub use record::{Headers, Message, Placed, Position, Record};
 pub use subscription::Subscription;
-pub use tables::tables;
+pub use tables::{RecordRow, tables};
 pub use tokens::Tokens;
 pub use topics::{Options, To, Topics};
 

@@ -4,9 +4,13 @@
 //! outbox and `applied` in the shard of whoever writes or applies; dead letters in shard `partition mod 1,024`.
 
 use bytes::Bytes;
+use kit::Timestamp;
 use prost::Message;
 use serde::Serialize;
 use store::{Space, Table, TableSpec};
+
+use crate::Record;
+use crate::outbox::header_rows;
 
 const SYSTEM: &str = "topics";
 
@@ -125,8 +129,9 @@ pub(crate) struct PartitionRow {
     pub(crate) oldest_at: i64,
 }
 
+/// A record as rows keep it, without its place; systems that keep a message of their own keep it so, too.
 #[derive(Clone, PartialEq, Message, Serialize)]
-pub(crate) struct RecordRow {
+pub struct RecordRow {
     #[prost(bytes = "vec", tag = "1")]
     pub(crate) key: Vec<u8>,
     #[prost(bytes = "bytes", tag = "2")]
@@ -135,6 +140,21 @@ pub(crate) struct RecordRow {
     pub(crate) headers: Vec<HeaderRow>,
     #[prost(int64, tag = "4")]
     pub(crate) timestamp: i64,
+}
+
+impl RecordRow {
+    /// The record, back in its place.
+    pub fn at(self, partition: u32, offset: i64) -> Record {
+        let Self { key, payload, headers, timestamp } = self;
+        let headers = headers.into_iter().map(|HeaderRow { name, value }| (name, value)).collect();
+        Record { partition, offset, key, payload, headers, timestamp: Timestamp(timestamp) }
+    }
+}
+
+impl From<Record> for RecordRow {
+    fn from(Record { key, payload, headers, timestamp, .. }: Record) -> Self {
+        Self { key, payload, headers: header_rows(headers), timestamp: timestamp.0 }
+    }
 }
 
 #[derive(Clone, PartialEq, Message, Serialize)]

@@ -18,7 +18,7 @@ use crate::letters::{self, LetterId};
 use crate::prepare::{Change, documents, prepare};
 use crate::put::{Origin, write_documents};
 use crate::snippets::Snippets;
-use crate::tables::{BodyRow, HeaderRow, LetterRow};
+use crate::tables::{BodyRow, LetterRow};
 use crate::{Error, metrics};
 
 /// The group under which topics are read.
@@ -136,7 +136,8 @@ impl Upload<'_> {
             offset: record.offset,
             section,
         };
-        letters::keep(tx, &id, row, &body(record, input)).await?;
+        let body = BodyRow { format: input.format.name().to_owned(), record: record.clone().into() };
+        letters::keep(tx, &id, row, &body).await?;
         self.letters = true;
         Ok(outcome)
     }
@@ -175,32 +176,6 @@ pub(crate) fn understood(
         prepare(target, &Content::new(record.payload.clone(), input.format), &language)?
     };
     Ok((changes, version))
-}
-
-/// The message of a letter, to be kept and to be had again.
-fn body(record: &Record, input: &TopicInput) -> BodyRow {
-    let headers = record.headers.iter();
-    BodyRow {
-        payload: record.payload.clone(),
-        format: input.format.name().to_owned(),
-        key: record.key.clone(),
-        headers: headers
-            .map(|(name, value)| HeaderRow { name: name.clone(), value: value.clone() })
-            .collect(),
-        timestamp: record.timestamp.0,
-    }
-}
-
-pub(crate) fn record(id: &LetterId, body: BodyRow) -> Record {
-    let headers = body.headers.into_iter();
-    Record {
-        partition: id.partition,
-        offset: id.offset,
-        key: body.key,
-        payload: body.payload,
-        headers: headers.map(|HeaderRow { name, value }| (name, value)).collect(),
-        timestamp: Timestamp(body.timestamp),
-    }
 }
 
 /// The language as the message says it; empty when it says none.

@@ -6,7 +6,7 @@ use kit::{Shutdown, Timestamp};
 use store::{Range, Read as _, Shard};
 
 use crate::config::{Config, Target, TopicInput};
-use crate::consume::{record, understood};
+use crate::consume::understood;
 use crate::error::{Error, Result};
 use crate::letters::{self, LetterId, meant};
 use crate::put::{Origin, Written, write};
@@ -78,7 +78,7 @@ pub(crate) async fn attempt(snippets: &Snippets, id: &LetterId) -> Result<()> {
     // The same whatever the content: what has been written anew since is not written again, be it right or wrong.
     let documents = meant(&config, &id.section, &row.language);
     let understood = match reader {
-        Some((target, input)) => understood(target, input, &record(id, body)),
+        Some((target, input)) => understood(target, input, &body.record.at(id.partition, id.offset)),
         None => Err(Error::BadRequest(format!("section {} does not read this topic any more", id.section))),
     };
     let retries = reader.map_or(0, |(_, input)| input.retries);

@@ -6,6 +6,7 @@ use kit::Timestamp;
 use prost::Message;
 use serde::Serialize;
 use store::{Space, Table, TableSpec};
+use topics::RecordRow;
 
 use crate::Format;
 
@@ -124,25 +125,11 @@ pub(crate) struct LetterKeyRow {
 /// The message of a letter, whole: what is tried again is looked at as it was the first time.
 #[derive(Clone, PartialEq, Message, Serialize)]
 pub(crate) struct BodyRow {
-    #[prost(bytes = "bytes", tag = "1")]
-    pub(crate) payload: Bytes,
     /// What it was read as.
     #[prost(string, tag = "2")]
     pub(crate) format: String,
-    #[prost(bytes = "vec", tag = "3")]
-    pub(crate) key: Vec<u8>,
-    #[prost(message, repeated, tag = "4")]
-    pub(crate) headers: Vec<HeaderRow>,
-    #[prost(int64, tag = "5")]
-    pub(crate) timestamp: i64,
-}
-
-#[derive(Clone, PartialEq, Message, Serialize)]
-pub(crate) struct HeaderRow {
-    #[prost(string, tag = "1")]
-    pub(crate) name: String,
-    #[prost(bytes = "vec", tag = "2")]
-    pub(crate) value: Vec<u8>,
+    #[prost(message, required, tag = "3")]
+    pub(crate) record: RecordRow,
 }
 
 #[derive(Clone, PartialEq, Message, Serialize)]

@@ -1,7 +1,6 @@
-use kit::Timestamp;
 use store::{Range, Read};
 
-use crate::tables::{HeaderRow, RECORDS, RecordRow};
+use crate::tables::RECORDS;
 use crate::{Record, Result};
 
 /// A read stops after the record that passes this, so that large records do not fill the memory.
@@ -26,7 +25,7 @@ pub(super) async fn records(
         let exhausted = rows.len() < limit;
         for ((_, offset), row) in rows {
             from = offset + 1;
-            let record = record(partition, offset, row);
+            let record = row.at(partition, offset);
             bytes += record.size();
             records.push(record);
         }
@@ -36,10 +35,4 @@ pub(super) async fn records(
         step = (step * 2).min(MOST_ROWS);
     }
     Ok(records)
-}
-
-fn record(partition: u32, offset: i64, row: RecordRow) -> Record {
-    let RecordRow { key, payload, headers, timestamp } = row;
-    let headers = headers.into_iter().map(|HeaderRow { name, value }| (name, value)).collect();
-    Record { partition, offset, key, payload, headers, timestamp: Timestamp(timestamp) }
 }
