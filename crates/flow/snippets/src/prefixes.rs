@@ -109,7 +109,7 @@ impl Prefixes {
     }
 
     pub fn write(&self) -> String {
-        self.lines.iter().map(|line| format!("{}\n", line.text)).collect()
+        self.lines.iter().flat_map(|line| [line.text.as_str(), "\n"]).collect()
     }
 }
 
