@@ -1,13 +1,14 @@
 //! `key_prefixes.txt`: each snippet's number (its kps). A number is given once and never changes or comes back.
 
-use std::fmt::Write as _;
-
 use crate::error::ConfigError;
 
 /// The file's name, beside the configuration.
 pub const FILE: &str = "key_prefixes.txt";
 
-/// The lines of the file: `NAME NUMBER`, and `NAME NUMBER retired` for a snippet that was dropped.
+const HEADING: &str = "# Key prefixes of snippets. Lines are added by `dvor snippets prefixes`; a number never changes or comes back.";
+
+/// The lines of the file: `NAME NUMBER`, and `NAME NUMBER retired` for a snippet that was dropped. Comments and blank
+/// lines are people's, and stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prefixes {
     lines: Vec<Line>,
@@ -15,6 +16,13 @@ pub struct Prefixes {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
+    /// As it is written, without blanks at the end.
+    text: String,
+    entry: Option<Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
     name: String,
     number: u32,
     retired: bool,
@@ -22,30 +30,25 @@ struct Line {
 
 impl Prefixes {
     pub fn read(text: &str) -> Result<Self, ConfigError> {
-        let mut lines: Vec<Line> = Vec::new();
-        for (index, text) in text.lines().enumerate() {
-            let place = index + 1;
-            let text = text.split('#').next().unwrap_or_default().trim();
-            if text.is_empty() {
-                continue;
+        let mut prefixes = Self::default();
+        for (index, text) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+            let bad = |message: String| ConfigError::new(format!("line {}: {message}", index + 1));
+            let entry = entry(text).map_err(|message| bad(message.to_owned()))?;
+            if let Some(Entry { name, number, retired }) = &entry {
+                if let Some(other) = prefixes.entries().find(|other| other.number == *number) {
+                    return Err(bad(format!("number {number} is that of {} already", other.name)));
+                }
+                if !retired && prefixes.number(name).is_some() {
+                    return Err(bad(format!("{name} has a number already")));
+                }
             }
-            let words: Vec<_> = text.split_whitespace().collect();
-            let (name, number, retired) = match words[..] {
-                [name, number] => (name, number, false),
-                [name, number, "retired"] => (name, number, true),
-                _ => return Err(bad(place, "a line is `NAME NUMBER` or `NAME NUMBER retired`")),
-            };
-            let number = number.parse().ok().filter(|number| *number > 0);
-            let number: u32 = number.ok_or_else(|| bad(place, "a number is 1 to 4294967295"))?;
-            if let Some(other) = lines.iter().find(|line| line.number == number) {
-                return Err(bad(place, &format!("number {number} is that of {} already", other.name)));
-            }
-            if !retired && lines.iter().any(|line| line.name == name && !line.retired) {
-                return Err(bad(place, &format!("{name} has a number already")));
-            }
-            lines.push(Line { name: name.to_owned(), number, retired });
+            prefixes.lines.push(Line { text: text.trim_end().to_owned(), entry });
         }
-        Ok(Self { lines })
+        Ok(prefixes)
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.lines.iter().filter_map(|line| line.entry.as_ref())
     }
 
     pub fn number(&self, name: &str) -> Option<u32> {
@@ -54,11 +57,11 @@ impl Prefixes {
 
     /// The snippets in use, or at least not dropped.
     pub fn active(&self) -> impl Iterator<Item = (&str, u32)> {
-        self.lines.iter().filter(|line| !line.retired).map(|line| (line.name.as_str(), line.number))
+        self.entries().filter(|entry| !entry.retired).map(|entry| (entry.name.as_str(), entry.number))
     }
 
     pub fn retired(&self) -> impl Iterator<Item = (&str, u32)> {
-        self.lines.iter().filter(|line| line.retired).map(|line| (line.name.as_str(), line.number))
+        self.entries().filter(|entry| entry.retired).map(|entry| (entry.name.as_str(), entry.number))
     }
 
     /// Gives numbers to the names that have none; says which.
@@ -67,7 +70,7 @@ impl Prefixes {
         for name in names {
             if self.number(name).is_none() {
                 let number = self.next_number();
-                self.lines.push(Line { name: name.to_owned(), number, retired: false });
+                self.push(name, number);
                 added.push((name.to_owned(), number));
             }
         }
@@ -76,33 +79,52 @@ impl Prefixes {
 
     /// Behind the last one; where a person has given the very last number, the first that nobody ever had.
     fn next_number(&self) -> u32 {
-        let last = self.lines.iter().map(|line| line.number).max().unwrap_or_default();
-        let is_new = |number: &u32| self.lines.iter().all(|line| line.number != *number);
+        let last = self.entries().map(|entry| entry.number).max().unwrap_or_default();
+        let is_new = |number: &u32| self.entries().all(|entry| entry.number != *number);
         last.checked_add(1).or_else(|| (1..=u32::MAX).find(is_new)).unwrap_or(u32::MAX)
     }
 
-    /// Marks a dropped snippet; its number stays taken.
-    pub fn retire(&mut self, name: &str) {
-        for line in self.lines.iter_mut().filter(|line| line.name == name) {
-            line.retired = true;
+    fn push(&mut self, name: &str, number: u32) {
+        if self.lines.is_empty() {
+            self.lines.push(Line { text: HEADING.to_owned(), entry: None });
+        }
+        let entry = Entry { name: name.to_owned(), number, retired: false };
+        self.lines.push(Line { text: format!("{name} {number}"), entry: Some(entry) });
+    }
+
+    /// Marks a dropped snippet, also one that the file has lost: its number stays taken.
+    pub fn retire(&mut self, name: &str, number: u32) {
+        if self.entries().all(|entry| entry.number != number) {
+            self.push(name, number);
+        }
+        for line in &mut self.lines {
+            if let Some(entry) = line.entry.as_mut().filter(|entry| entry.number == number && !entry.retired)
+            {
+                entry.retired = true;
+                let (words, comment) = line.text.split_once('#').unwrap_or((&line.text, ""));
+                let comment = if comment.is_empty() { String::new() } else { format!(" #{comment}") };
+                line.text = format!("{} retired{comment}", words.trim_end());
+            }
         }
     }
 
     pub fn write(&self) -> String {
-        let mut text = String::from(
-            "# Key prefixes of snippets. Lines are added by `dvor snippets prefixes`; a number never changes or comes back.\n",
-        );
-        for Line { name, number, retired } in &self.lines {
-            let end = if *retired { " retired" } else { "" };
-            // Writing into a String cannot fail.
-            let _ = writeln!(text, "{name} {number}{end}");
-        }
-        text
+        self.lines.iter().flat_map(|line| [line.text.as_str(), "\n"]).collect()
     }
 }
 
-fn bad(line: usize, message: &str) -> ConfigError {
-    ConfigError::new(format!("{FILE}, line {line}: {message}"))
+/// What a line says, if it is not blank or a comment.
+fn entry(text: &str) -> Result<Option<Entry>, &'static str> {
+    let words: Vec<_> = text.split('#').next().unwrap_or_default().split_whitespace().collect();
+    let (name, number, retired) = match words[..] {
+        [] => return Ok(None),
+        [name, number] => (name, number, false),
+        [name, number, "retired"] => (name, number, true),
+        _ => return Err("a line is `NAME NUMBER` or `NAME NUMBER retired`"),
+    };
+    let number = number.parse().ok().filter(|number| *number > 0);
+    let number = number.ok_or("a number is 1 to 4294967295")?;
+    Ok(Some(Entry { name: name.to_owned(), number, retired }))
 }
 
 #[cfg(test)]
@@ -113,13 +135,29 @@ mod tests {
     fn numbers_are_added_and_never_change_or_come_back() {
         let mut prefixes = Prefixes::read("a 1\n\nb 7 # of old\nc 9 retired\n").unwrap();
         assert_eq!(prefixes.add_missing(["a", "d", "c"].into_iter()), [("d".into(), 10), ("c".into(), 11)]);
-        prefixes.retire("b");
+        prefixes.retire("b", 7);
         assert_eq!(
             (prefixes.number("a"), prefixes.number("b"), prefixes.number("c")),
             (Some(1), None, Some(11))
         );
         assert_eq!(Prefixes::read(&prefixes.write()).unwrap(), prefixes);
         assert_eq!(prefixes.add_missing(["b"].into_iter()), [("b".into(), 12)]);
+    }
+
+    #[test]
+    fn what_people_wrote_beside_the_numbers_stays() {
+        let mut prefixes =
+            Prefixes::read("\u{feff}# ours\r\n\na 1 # the first\nb   2# the second\n# the end").unwrap();
+        prefixes.add_missing(["a", "c"].into_iter());
+        prefixes.retire("b", 2);
+        prefixes.retire("lost", 9);
+        assert_eq!(
+            prefixes.write(),
+            "# ours\n\na 1 # the first\nb   2 retired # the second\n# the end\nc 3\nlost 9 retired\n"
+        );
+        let mut new = Prefixes::default();
+        new.add_missing(["a"].into_iter());
+        assert_eq!(new.write(), format!("{HEADING}\na 1\n"));
     }
 
     #[test]
@@ -133,10 +171,10 @@ mod tests {
         let check = |text: &str, expected: &str| {
             assert_eq!(Prefixes::read(text).unwrap_err().to_string(), expected);
         };
-        check("a", "key_prefixes.txt, line 1: a line is `NAME NUMBER` or `NAME NUMBER retired`");
-        check("a x", "key_prefixes.txt, line 1: a number is 1 to 4294967295");
-        check("a 0", "key_prefixes.txt, line 1: a number is 1 to 4294967295");
-        check("a 1\nb 1", "key_prefixes.txt, line 2: number 1 is that of a already");
-        check("a 1\na 2", "key_prefixes.txt, line 2: a has a number already");
+        check("a", "line 1: a line is `NAME NUMBER` or `NAME NUMBER retired`");
+        check("a x", "line 1: a number is 1 to 4294967295");
+        check("a 0", "line 1: a number is 1 to 4294967295");
+        check("a 1\nb 1", "line 2: number 1 is that of a already");
+        check("a 1\na 2", "line 2: a has a number already");
     }
 }

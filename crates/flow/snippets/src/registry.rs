@@ -38,12 +38,15 @@ impl Registry {
         let threads = Arc::new(Threads::default());
         let jq = threads.clone();
         Self { validators: BTreeMap::new(), convertors: BTreeMap::new(), extractors: BTreeMap::new() }
-            .with_validator("not_empty", |_| Ok(Arc::new(NotEmpty)))
+            .with_validator("not_empty", |making| alone(making).map(|()| Arc::new(NotEmpty) as _))
             .with_validator("jq", move |making| Ok(Arc::new(JqCheck::load(making, &threads)?)))
-            .with_convertor("pb", |making| Ok(Arc::new(Protobuf::load(making)?)))
+            .with_convertor("pb", |making| {
+                alone(making)?;
+                Ok(Arc::new(Protobuf::load(making)?))
+            })
             .with_convertor("jq", move |making| Ok(Arc::new(Jq::load(making, &jq)?)))
-            .with_convertor("offer_card", |_| Ok(Arc::new(OfferCards)))
-            .with_extractor("key", |_| Ok(Arc::new(MessageKey)))
+            .with_convertor("offer_card", |making| alone(making).map(|()| Arc::new(OfferCards) as _))
+            .with_extractor("key", |making| alone(making).map(|()| Arc::new(MessageKey) as _))
             .with_extractor("json", |making| Ok(Arc::new(JsonPointer::new(making.parameter)?)))
             .with_extractor("pb", |making| Ok(Arc::new(ProtobufField::load(making)?)))
             .with_extractor("header", |making| Ok(Arc::new(HeaderValue::new(making.parameter)?)))
@@ -89,6 +92,14 @@ impl Registry {
 
     pub(crate) fn extractor(&self, text: &str, making: &Making<'_>) -> Made<dyn Extractor> {
         make(&self.extractors, text, making)
+    }
+}
+
+/// Refuses a parameter of what takes none.
+fn alone(making: &Making<'_>) -> Result<(), String> {
+    match making.parameter {
+        "" => Ok(()),
+        parameter => Err(format!("it takes nothing behind a colon, not {parameter:?}")),
     }
 }
 

@@ -8,7 +8,7 @@ use store::{Shard, Store};
 use tokio::sync::watch;
 use topics::Topics;
 
-use crate::config::{Assets, Config, Draft};
+use crate::config::{Assets, Config, Draft, utf8};
 use crate::error::{ConfigError, Error, Result};
 use crate::letters::{Letter, LetterId};
 use crate::prefixes::{self, Prefixes};
@@ -88,6 +88,21 @@ impl Snippets {
         self.0.config.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// As [`drop_snippet`], and refuses what this process still has in its configuration: it would go on to write under a
+    /// number that is no more.
+    pub async fn drop_snippet(&self, name: &str) -> Result<usize> {
+        let (config, registry) = (self.0.options.config.as_deref(), &self.0.registry);
+        let (draft, _) = read(config, registry)?;
+        let is_gone = draft.snippets().all(|snippet| snippet != name);
+        if is_gone && self.config().snippets().any(|snippet| snippet.name == name) {
+            return Err(Error::BadRequest(format!(
+                "the server still works with snippet {name}, which its configuration has no longer: reload it first, \
+                 with SIGHUP or `POST /-/reload` on the snippets port"
+            )));
+        }
+        drop_snippet(&self.0.store, config, registry, name).await
+    }
+
     /// Letters behind `after`: messages that wait for another try, and dead ones.
     pub async fn letters(&self, after: Option<&LetterId>, limit: usize) -> Result<Vec<Letter>> {
         letters::list(self.store(), &self.config(), after, limit).await
@@ -135,7 +150,9 @@ impl Snippets {
 }
 
 /// Deletes all documents of a snippet that the configuration has no longer, and retires its number for ever, in the store
-/// and in the file. Says how many documents that were.
+/// and in the file. Says how many documents that were. Can be repeated, when it was broken off.
+///
+/// For a process that does not serve the snippets itself; one that does has [`Snippets::drop_snippet`].
 pub async fn drop_snippet(
     store: &Store,
     config: Option<&Path>,
@@ -148,12 +165,15 @@ pub async fn drop_snippet(
             "snippet {name} is configured: take it out of the configuration first"
         )));
     }
-    let removed = agree::drop_snippet(store, name).await?;
-    prefixes.retire(name);
-    if let Some(config) = config {
+    let dropped = agree::drop_snippet(store, config, &prefixes, name).await?;
+    let before = prefixes.clone();
+    for number in dropped.numbers {
+        prefixes.retire(name, number);
+    }
+    if let Some(config) = config.filter(|_| prefixes != before) {
         write_prefixes(config, &prefixes)?;
     }
-    Ok(removed)
+    Ok(dropped.documents)
 }
 
 /// Reads a configuration and its key prefixes, without looking at the store.
@@ -162,25 +182,39 @@ pub fn read(config: Option<&Path>, registry: &Registry) -> Result<(Draft, Prefix
         let draft = Draft::read(defaults::CONFIG, Assets::Embedded(defaults::FILES), registry)?;
         return Ok((draft, Prefixes::read(defaults::PREFIXES)?));
     };
-    let named = |error: ConfigError| ConfigError::new(format!("{}: {error}", path.display()));
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| ConfigError::new(format!("{} cannot be read: {error}", path.display())))?;
-    let draft = Draft::read(&text, Assets::Folder(folder(path)), registry).map_err(named)?;
-    let file = folder(path).join(prefixes::FILE);
-    let prefixes = match std::fs::read_to_string(&file) {
-        Ok(text) => Prefixes::read(&text)?,
+    let text = std::fs::read(path).map_err(|error| unreadable(path, &error))?;
+    let draft = utf8(text).and_then(|text| Draft::read(&text, Assets::Folder(folder(path)), registry));
+    let draft = draft.map_err(|error| within(path, &error))?;
+    let file = prefixes_file(path);
+    let prefixes = match std::fs::read(&file) {
+        Ok(text) => {
+            utf8(text).and_then(|text| Prefixes::read(&text)).map_err(|error| within(&file, &error))?
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Prefixes::default(),
-        Err(error) => return Err(ConfigError::new(format!("{} cannot be read: {error}", file.display()))),
+        Err(error) => return Err(unreadable(&file, &error)),
     };
     Ok((draft, prefixes))
 }
 
+fn within(file: &Path, error: &ConfigError) -> ConfigError {
+    ConfigError::new(format!("{}: {error}", file.display()))
+}
+
+fn unreadable(file: &Path, error: &std::io::Error) -> ConfigError {
+    ConfigError::new(format!("{} cannot be read: {error}", file.display()))
+}
+
 /// Writes the file of key prefixes beside the configuration, whole or not at all.
 pub fn write_prefixes(config: &Path, prefixes: &Prefixes) -> Result<(), ConfigError> {
-    let file = folder(config).join(prefixes::FILE);
+    let file = prefixes_file(config);
     let new = file.with_extension("txt.new");
     let written = std::fs::write(&new, prefixes.write()).and_then(|()| std::fs::rename(&new, &file));
     written.map_err(|error| ConfigError::new(format!("{} cannot be written: {error}", file.display())))
+}
+
+/// The file of key prefixes that belongs to a configuration.
+pub(crate) fn prefixes_file(config: &Path) -> PathBuf {
+    folder(config).join(prefixes::FILE)
 }
 
 fn folder(config: &Path) -> PathBuf {
@@ -191,9 +225,9 @@ fn folder(config: &Path) -> PathBuf {
 async fn load(store: &Store, registry: &Registry, path: Option<&Path>) -> Result<Config> {
     let (draft, prefixes) = read(path, registry)?;
     let config = draft.numbered(&prefixes).map_err(|error| match path {
-        Some(path) => ConfigError::new(format!("{}: {error}", path.display())),
+        Some(path) => within(path, &error),
         None => error,
     })?;
-    agree::agree(store, &config, &prefixes).await?;
+    agree::agree(store, path, &config, &prefixes).await?;
     Ok(config)
 }

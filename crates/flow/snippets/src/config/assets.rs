@@ -28,6 +28,6 @@ impl Assets {
     }
 
     pub(crate) fn read_text(&self, name: &str) -> Result<String, String> {
-        String::from_utf8(self.read(name)?.into_owned()).map_err(|_| format!("{name} is not UTF-8"))
+        super::utf8(self.read(name)?.into_owned()).map_err(|error| format!("{name}: {error}"))
     }
 }

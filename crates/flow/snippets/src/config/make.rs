@@ -7,17 +7,16 @@ use super::Section;
 use super::assets::Assets;
 use super::options::Settings;
 use super::outline::Place;
-use super::section::{TopicInput, Work};
+use super::section::Work;
 use super::tree::{Node, join};
 use crate::Format;
-use crate::address::is_language;
-use crate::convertors::{Convertor, Identity};
+use crate::convertors::{Convertor, Identity, Protobuf};
 use crate::error::ConfigError;
 use crate::metrics::Counters;
 use crate::registry::{Making, Registry};
 use crate::validators::{JsonSchema, Validator};
 
-const USUAL_SERVICE: &str = "main";
+pub(super) const USUAL_SERVICE: &str = "main";
 
 pub(super) struct Maker<'a> {
     pub(super) assets: Arc<Assets>,
@@ -35,17 +34,7 @@ impl Maker<'_> {
         // A section that only a name with slashes asks for is a group and nothing else.
         let children_only = node.written.is_none() || settings.flag("ChildrenOnly").unwrap_or(true);
         let is_snippet = node.children.is_empty() || !children_only;
-        let mut recursive = Vec::new();
-        for child in settings.texts("Recursive") {
-            let absolute = join(name, child);
-            if find(node, child).is_none() {
-                return Err(ConfigError::at(
-                    settings.place("Recursive", place),
-                    format!("Recursive of {name} names {child:?}, but there is no section {absolute}"),
-                ));
-            }
-            recursive.push(absolute);
-        }
+        let recursive = recursive(name, node, &settings, place)?;
         let work = if is_snippet { Some(Arc::new(self.work(name, &settings, place)?)) } else { None };
         let writes = is_snippet || !recursive.is_empty();
         let input = if writes { self.topic_input(name, &settings, place)? } else { None };
@@ -55,7 +44,6 @@ impl Maker<'_> {
     }
 
     fn work(&self, name: &str, settings: &Settings, place: Place) -> Result<Work, ConfigError> {
-        let refuse = |option: &str, message: String| ConfigError::at(settings.place(option, place), message);
         let output = settings
             .format("Output")
             .ok_or_else(|| ConfigError::at(place, format!("snippet {name} has no Output")))?;
@@ -67,20 +55,10 @@ impl Maker<'_> {
             ));
         }
         let languages = settings.texts("OutputLanguages").to_vec();
-        if let Some(language) = languages.iter().find(|language| !is_language(language)) {
-            return Err(refuse(
-                "OutputLanguages",
-                format!("{language:?} of {name} is not a language such as ru or pt-BR"),
-            ));
-        }
-        let service = settings.text("Service").unwrap_or(USUAL_SERVICE).to_owned();
-        if service.len() > 64 || service.contains('\0') {
-            return Err(refuse("Service", format!("{service:?} is not a name of a service")));
-        }
         let convertor = self.fitting_convertor(name, settings, place, &inputs, output, &languages)?;
         let minutes = settings.number("TtlMinutes");
         Ok(Work {
-            service,
+            service: settings.text("Service").unwrap_or(USUAL_SERVICE).to_owned(),
             output,
             inputs,
             languages,
@@ -102,7 +80,10 @@ impl Maker<'_> {
         languages: &[String],
     ) -> Result<Arc<dyn Convertor>, ConfigError> {
         let refuse = |option: &str, message: String| ConfigError::at(settings.place(option, place), message);
-        let convertor = self.convertor(name, settings, place)?;
+        let convertor = match settings.text("SpecialConvertor") {
+            Some(special) => self.convertor(name, special, settings, place)?,
+            None => self.keeper(name, settings, place, output)?,
+        };
         let wants_one = inputs != [output] || !languages.is_empty();
         if wants_one && settings.text("SpecialConvertor").is_none() {
             let option = if languages.is_empty() { "Input" } else { "OutputLanguages" };
@@ -146,18 +127,27 @@ impl Maker<'_> {
         let mut validators: Vec<_> =
             self.schema(name, "InputJsonSchema", settings, place)?.into_iter().collect();
         if let Some(special) = settings.text("SpecialValidator") {
-            let made = self.registry.validator(special, &self.making(settings));
-            validators.push(made.map_err(|reason| {
-                ConfigError::at(
-                    settings.place("SpecialValidator", place),
-                    format!("validator {special:?} of {name}: {reason}"),
-                )
-            })?);
+            validators.push(self.validator(name, special, settings, place)?);
         }
         Ok(validators)
     }
 
-    fn schema(
+    pub(super) fn validator(
+        &self,
+        name: &str,
+        special: &str,
+        settings: &Settings,
+        place: Place,
+    ) -> Result<Arc<dyn Validator>, ConfigError> {
+        self.registry.validator(special, &self.making(settings)).map_err(|reason| {
+            ConfigError::at(
+                settings.place("SpecialValidator", place),
+                format!("validator {special:?} of {name}: {reason}"),
+            )
+        })
+    }
+
+    pub(super) fn schema(
         &self,
         name: &str,
         option: &str,
@@ -174,13 +164,13 @@ impl Maker<'_> {
         }
     }
 
-    fn convertor(
+    pub(super) fn convertor(
         &self,
         name: &str,
+        special: &str,
         settings: &Settings,
         place: Place,
     ) -> Result<Arc<dyn Convertor>, ConfigError> {
-        let Some(special) = settings.text("SpecialConvertor") else { return Ok(Arc::new(Identity)) };
         self.registry.convertor(special, &self.making(settings)).map_err(|reason| {
             ConfigError::at(
                 settings.place("SpecialConvertor", place),
@@ -189,42 +179,29 @@ impl Maker<'_> {
         })
     }
 
-    fn topic_input(
+    /// What keeps content as it is. Protobuf whose message is known must be that message.
+    fn keeper(
         &self,
         name: &str,
         settings: &Settings,
         place: Place,
-    ) -> Result<Option<TopicInput>, ConfigError> {
-        let Some(topic) = settings.text("InputTopic") else { return Ok(None) };
-        let refuse = |option: &str, message: String| ConfigError::at(settings.place(option, place), message);
-        let format = settings.format("InputForLB").ok_or_else(|| {
-            refuse("InputTopic", format!("{name} reads topic {topic:?}, so it needs InputForLB"))
-        })?;
-        let key_text = settings.text("KeyExtractor").ok_or_else(|| {
-            refuse("InputTopic", format!("{name} reads topic {topic:?}, so it needs a KeyExtractor"))
-        })?;
-        let making = self.making(settings);
-        let extractor = |option: &str, text: &str| {
-            self.registry
-                .extractor(text, &making)
-                .map_err(|reason| refuse(option, format!("extractor {text:?} of {name}: {reason}")))
+        output: Format,
+    ) -> Result<Arc<dyn Convertor>, ConfigError> {
+        let option = if settings.text("InputMessage").is_some() { "InputMessage" } else { "OutputMessage" };
+        let Some(message) = settings.text(option).filter(|_| output == Format::Pb) else {
+            return Ok(Arc::new(Identity));
         };
-        let version = settings.text("VersionExtractor");
-        Ok(Some(TopicInput {
-            topic: topic.to_owned(),
-            format,
-            key: extractor("KeyExtractor", key_text)?,
-            version: version.map(|text| extractor("VersionExtractor", text)).transpose()?,
-            key_text: format!(
-                "{key_text} {:?} {:?}",
-                settings.text("DescriptorSet"),
-                settings.text("InputMessage")
-            ),
-            retries: settings.number("UploadOverLBRetryCount"),
-        }))
+        let making = Making { input_message: Some(message), output_message: None, ..self.making(settings) };
+        match Protobuf::load(&making) {
+            Ok(convertor) => Ok(Arc::new(convertor)),
+            Err(reason) => Err(ConfigError::at(
+                settings.place(option, place),
+                format!("{option} {message:?} of {name}: {reason}"),
+            )),
+        }
     }
 
-    fn making<'s>(&'s self, settings: &'s Settings) -> Making<'s> {
+    pub(super) fn making<'s>(&'s self, settings: &'s Settings) -> Making<'s> {
         Making {
             parameter: "",
             assets: &self.assets,
@@ -233,6 +210,28 @@ impl Maker<'_> {
             output_message: settings.text("OutputMessage"),
         }
     }
+}
+
+/// The sections that `Recursive` names, which must be there.
+pub(super) fn recursive(
+    name: &str,
+    node: &Node<'_>,
+    settings: &Settings,
+    place: Place,
+) -> Result<Vec<String>, ConfigError> {
+    let mut recursive = Vec::new();
+    for child in settings.texts("Recursive") {
+        let absolute = join(name, child);
+        if find(node, child).is_none() {
+            let name = if name.is_empty() { "the root" } else { name };
+            return Err(ConfigError::at(
+                settings.place("Recursive", place),
+                format!("Recursive of {name} names {child:?}, but there is no section {absolute}"),
+            ));
+        }
+        recursive.push(absolute);
+    }
+    Ok(recursive)
 }
 
 fn find<'n, 'a>(node: &'n Node<'a>, path: &str) -> Option<&'n Node<'a>> {

@@ -1,28 +1,33 @@
 //! The configuration: a tree of sections in protobuf text format.
 //!
 //! `text.rs` reads it by our schema, `outline.rs` knows where each field stands, `tree.rs` unfolds names with slashes,
-//! `options.rs` is inheritance, `make.rs` turns the options of a section into what works, and `check.rs` refuses what
-//! cannot work together. A [`Draft`] is a right configuration without key prefixes; a [`Config`] has them.
+//! `options.rs` is inheritance, `values.rs` bounds the options, `make.rs` and `topic.rs` turn those of a section into what works,
+//! `named.rs` looks at what no section uses, and `check.rs` refuses what cannot work together. A [`Draft`] is a right configuration without key prefixes; a [`Config`] has them.
 
 mod assets;
 mod check;
+mod explain;
 mod make;
+mod named;
 mod options;
 mod outline;
 mod section;
 mod text;
+mod topic;
 mod tree;
+mod values;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 pub use assets::Assets;
+pub use explain::{Decided, InForce};
 pub use options::{Setting, Settings, Value};
 pub use outline::Place;
 pub use section::Section;
 pub(crate) use section::{TopicInput, Work};
 pub use text::option_names;
-pub(crate) use text::printed;
+pub(crate) use text::{printed, utf8};
 pub(crate) use tree::refuse_segment;
 
 use self::tree::{Node, join};
@@ -62,10 +67,13 @@ impl Draft {
         let node = tree::unfold(&root)?;
         let maker = make::Maker { assets: Arc::new(assets), registry };
         let settings = Settings::default().within("", Some(&root));
+        values::check("the root", &settings, root.place)?;
+        make::recursive("", &node, &settings, root.place)?;
         let mut sections = BTreeMap::new();
         for (name, child) in &node.children {
             visit(&maker, child, name, &settings, root.place, &mut sections)?;
         }
+        named::check(&maker, (&settings, root.place), &sections)?;
         check::check(&sections)?;
         Ok(Self { sections })
     }
@@ -130,6 +138,7 @@ fn visit(
 ) -> Result<(), ConfigError> {
     let settings = inherited.within(name, node.written);
     let place = node.written.map_or(within, |written| written.place);
+    values::check(name, &settings, place)?;
     let section = maker.section(name, node, settings, place)?;
     let settings = section.settings.clone();
     sections.insert(name.to_owned(), section);

@@ -108,19 +108,28 @@ impl Settings {
         }
     }
 
-    /// The accepted formats: of `Input` and `InputSameAsOutput` the one nearer to the leaf wins, in one section `Input`.
+    /// The accepted formats, as the option says that decides on them.
     pub(super) fn inputs(&self, output: Format) -> Vec<Format> {
-        let depth = |name: &str| self.get(name).map(|setting| setting.depth);
-        let same = self.flag("InputSameAsOutput").unwrap_or(false);
-        match self.get("Input").map(|setting| &setting.value) {
-            Some(Value::Formats(formats)) if !same || depth("Input") >= depth("InputSameAsOutput") => {
+        match self.deciding_input().map(|(_, setting)| &setting.value) {
+            Some(Value::Formats(formats)) => {
                 let mut formats = formats.clone();
                 formats.sort_unstable();
                 formats.dedup();
                 formats
             }
-            _ if same => vec![output],
-            _ => Vec::new(),
+            Some(_) => vec![output],
+            None => Vec::new(),
+        }
+    }
+
+    /// Of `Input` and `InputSameAsOutput` the one that is nearer to the leaf, in one section `Input`.
+    pub(super) fn deciding_input(&self) -> Option<(&'static str, &Setting)> {
+        let input = self.get("Input").map(|setting| ("Input", setting));
+        let same = self.get("InputSameAsOutput").filter(|setting| setting.value == Value::Flag(true));
+        match (input, same) {
+            (Some((_, input)), Some(same)) if same.depth > input.depth => Some(("InputSameAsOutput", same)),
+            (Some(input), _) => Some(input),
+            (None, same) => same.map(|same| ("InputSameAsOutput", same)),
         }
     }
 }

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use super::text::Written;
 use crate::error::ConfigError;
 
+/// The longest absolute name: it is part of keys of the store, which are bounded too.
+const MOST_NAME_BYTES: usize = 255;
+
 /// A section of the unfolded tree; one that only a name with slashes asks for is not written anywhere.
 #[derive(Debug, Default)]
 pub(super) struct Node<'a> {
@@ -25,6 +28,9 @@ pub(super) fn unfold(root: &Written) -> Result<Node<'_>, ConfigError> {
 
 fn insert<'a>(parent: &mut Node<'a>, written: &'a Written, within: &str) -> Result<(), ConfigError> {
     let mut node = parent;
+    if written.name.is_empty() {
+        return Err(ConfigError::at(written.place, "a section needs a name: Name: \"…\""));
+    }
     for segment in written.name.split('/') {
         if let Some(reason) = refuse_segment(segment) {
             return Err(ConfigError::at(
@@ -35,6 +41,15 @@ fn insert<'a>(parent: &mut Node<'a>, written: &'a Written, within: &str) -> Resu
         node = node.children.entry(segment.to_owned()).or_default();
     }
     let name = join(within, &written.name);
+    if name.len() > MOST_NAME_BYTES {
+        return Err(ConfigError::at(
+            written.place,
+            format!(
+                "this name has {} bytes together with the sections around it; the most is {MOST_NAME_BYTES}",
+                name.len()
+            ),
+        ));
+    }
     if let Some(first) = node.written {
         let line = first.place.line;
         return Err(ConfigError::at(

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use topics::Record;
 
+use crate::Format;
 pub(crate) use protobuf::ProtobufField;
 
 mod protobuf;
@@ -10,6 +11,11 @@ mod protobuf;
 /// Takes a text out of a message.
 pub trait Extractor: Send + Sync {
     fn extract(&self, record: &Record) -> Result<String, String>;
+
+    /// Whether it can find anything in messages of this format; asked when the configuration is read.
+    fn reads(&self, _: Format) -> bool {
+        true
+    }
 }
 
 /// The message's own key.
@@ -65,5 +71,9 @@ impl Extractor for JsonPointer {
             Some(_) => Err(format!("{} of the message is neither a text nor a number", self.0)),
             None => Err(format!("the message has no {}", self.0)),
         }
+    }
+
+    fn reads(&self, format: Format) -> bool {
+        format != Format::Pb
     }
 }

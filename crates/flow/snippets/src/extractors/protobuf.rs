@@ -4,6 +4,7 @@ use prost_reflect::{Kind, MessageDescriptor};
 use topics::Record;
 
 use super::Extractor;
+use crate::Format;
 use crate::convertors::described;
 use crate::registry::Making;
 
@@ -52,6 +53,11 @@ impl Extractor for ProtobufField {
             (Some(Found::Number(number)), false) => Ok(shown(number, &self.kind)),
             _ => Err(broken(format!("{} has another type", self.name))),
         }
+    }
+
+    /// Messages that are kept as mere bytes may be protobuf all the same.
+    fn reads(&self, format: Format) -> bool {
+        matches!(format, Format::Pb | Format::Binary)
     }
 }
 

@@ -3,9 +3,11 @@
 #![allow(unreachable_pub, reason = "nothing of a test is reached from outside")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
+mod checks;
 mod convert;
 mod counting;
 mod docs;
+mod explain;
 mod groups;
 mod hostile;
 mod jq;

@@ -60,7 +60,7 @@ fn sections_must_have_right_names() {
     assert_eq!(of_name("Org"), format!("line 2, column 11: \"Org\" cannot be a section's name: {letters}"));
     assert_eq!(of_name("орг"), format!("line 2, column 11: \"орг\" cannot be a section's name: {letters}"));
     let empty = "there is nothing between two slashes, or at an end";
-    assert_eq!(of_name(""), format!("line 2, column 11: \"\" cannot be a section's name: {empty}"));
+    assert_eq!(of_name(""), "line 2, column 11: a section needs a name: Name: \"…\"");
     assert_eq!(of_name("a//b"), format!("line 2, column 11: \"a//b\" cannot be a section's name: {empty}"));
     assert_eq!(
         of_name("a/../b"),

@@ -1,0 +1,49 @@
+//! Values that an option cannot have, wherever it is set.
+
+use super::options::Settings;
+use super::outline::Place;
+use crate::address::is_language;
+use crate::error::ConfigError;
+
+/// A hundred years. What lives longer has no end, which is 0.
+const MOST_TTL_MINUTES: u32 = 100 * 365 * 24 * 60;
+const MOST_SERVICE_BYTES: usize = 64;
+/// The rule of `topics`, which would refuse the name only when the consumer starts.
+const MOST_TOPIC_BYTES: usize = 200;
+
+pub(super) fn check(name: &str, settings: &Settings, place: Place) -> Result<(), ConfigError> {
+    let refuse = |option: &str, message: String| Err(ConfigError::at(settings.place(option, place), message));
+    let minutes = settings.number("TtlMinutes");
+    if minutes > MOST_TTL_MINUTES {
+        let message = format!(
+            "TtlMinutes {minutes} of {name} is more than a hundred years ({MOST_TTL_MINUTES}); 0 is for ever"
+        );
+        return refuse("TtlMinutes", message);
+    }
+    if let Some(topic) = settings.text("InputTopic").filter(|topic| !is_topic(topic)) {
+        let message = format!(
+            "InputTopic {topic:?} of {name}: the name of a topic has 1 to {MOST_TOPIC_BYTES} of the characters a-z A-Z 0-9 . _ -"
+        );
+        return refuse("InputTopic", message);
+    }
+    let service = settings.text("Service").unwrap_or_default();
+    if service.len() > MOST_SERVICE_BYTES || service.contains('\0') {
+        return refuse("Service", format!("{service:?} is not a name of a service"));
+    }
+    let languages = settings.texts("OutputLanguages");
+    for (index, language) in languages.iter().enumerate() {
+        if !is_language(language) {
+            let message = format!("{language:?} of {name} is not a language such as ru or pt-BR");
+            return refuse("OutputLanguages", message);
+        }
+        if languages[..index].contains(language) {
+            return refuse("OutputLanguages", format!("{language:?} of {name} is there twice"));
+        }
+    }
+    Ok(())
+}
+
+fn is_topic(name: &str) -> bool {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    name.len() <= MOST_TOPIC_BYTES && name.bytes().all(legal) && name != "." && name != ".."
+}
