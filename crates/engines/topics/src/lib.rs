@@ -55,7 +55,7 @@ pub use record::{Headers, Message, Placed, Position, Record};
 pub use subscription::Subscription;
 pub use tables::{RecordRow, tables};
 pub use tokens::Tokens;
-pub use topics::{Options, To, Topics};
+pub use topics::{Options, To, Topics, check_name};
 
 /// Largest message: key, payload and headers. Kafka's topics are made for 4 MiB, of which it needs some for itself.
 pub const MAX_MESSAGE_BYTES: usize = (4 << 20) - (64 << 10);

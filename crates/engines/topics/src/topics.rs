@@ -204,7 +204,7 @@ pub(crate) fn no_partition(topic: &str, partition: u32) -> Error {
 const MAX_NAME_BYTES: usize = 200;
 
 /// Kafka's rules for names, which hold for both backends and for groups.
-pub(crate) fn check_name(what: &str, name: &str) -> Result<()> {
+pub fn check_name(what: &str, name: &str) -> Result<()> {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     if name.is_empty()
         || name.len() > MAX_NAME_BYTES

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use miette::Diagnostic as _;
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 use protox::file::{ChainFileResolver, DescriptorSetFileResolver, File, FileResolver, GoogleFileResolver};
 
@@ -18,8 +19,20 @@ pub(crate) fn load(assets: &Arc<Assets>, name: &str) -> Result<DescriptorPool, S
     resolver.add(own_messages()?);
     resolver.add(GoogleFileResolver::new());
     let mut compiler = protox::Compiler::with_file_resolver(resolver);
-    compiler.include_imports(true).open_file(name).map_err(|error| format!("{name}: {error}"))?;
+    compiler.include_imports(true).open_file(name).map_err(|error| said(name, &error))?;
     Ok(compiler.descriptor_pool())
+}
+
+/// What is wrong, in which file (it may be one that is imported), and in which line where that is known.
+fn said(name: &str, error: &protox::Error) -> String {
+    let file = error.file().unwrap_or(name);
+    let label = error.labels().and_then(|mut labels| labels.next());
+    let read =
+        label.zip(error.source_code()).and_then(|(at, source)| source.read_span(at.inner(), 0, 0).ok());
+    match read {
+        Some(place) => format!("{file}, line {}, column {}: {error}", place.line() + 1, place.column() + 1),
+        None => format!("{file}: {error}"),
+    }
 }
 
 /// Dvor's messages are known to everybody, under their names in `proto/`.

@@ -14,11 +14,11 @@ mod topics;
 use std::sync::Arc;
 
 use ::snippets::Snippets;
-use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::header;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
+use axum::{Extension, Router};
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -89,7 +89,8 @@ pub fn router(door: Door, snippets: Option<Snippets>) -> Router {
         async move { ([(header::CONTENT_TYPE, "application/json")], text) }
     };
     let app = door.app.clone();
-    let pages = if app.config.roles.has(Role::Api) { console::routes(&app, snippets) } else { Router::new() };
+    let pages =
+        if app.config.roles.has(Role::Api) { console::routes(&app, snippets.clone()) } else { Router::new() };
     routes
         .route("/openapi.json", get(serve_description))
         .fallback(async || {
@@ -100,6 +101,7 @@ pub fn router(door: Door, snippets: Option<Snippets>) -> Router {
         })
         .with_state(app.clone())
         .merge(pages)
+        .layer(Extension(snippets))
         .layer(DefaultBodyLimit::max(app.config.limits.body_bytes))
         .layer(from_fn_with_state(door, frame))
 }

@@ -98,6 +98,7 @@ async fn a_configuration_lives_from_its_first_check_to_a_dropped_snippet() {
     // A new snippet comes with SIGHUP, without a restart.
     write("Body { Output: JSON InputSameAsOutput: true Section { Name: \"memo\" } }");
     assert_eq!(command(&["snippets", "prefixes", "--snippets-config", "c.pb.txt"]).out, "memo 2\n");
+    server.command(&["snippets", "drop", "note"]).refused(2, &["still works with snippet note", "reload"]);
     server.signal("HUP");
     let is_there = async || call(&server, Method::PUT, "/memo/1", Some(json!(2)), None).await.0 == 200;
     until("the new snippet is there", is_there).await;

@@ -8,8 +8,6 @@ use crate::error::ConfigError;
 /// A hundred years. What lives longer has no end, which is 0.
 const MOST_TTL_MINUTES: u32 = 100 * 365 * 24 * 60;
 const MOST_SERVICE_BYTES: usize = 64;
-/// The rule of `topics`, which would refuse the name only when the consumer starts.
-const MOST_TOPIC_BYTES: usize = 200;
 
 pub(super) fn check(name: &str, settings: &Settings, place: Place) -> Result<(), ConfigError> {
     let refuse = |option: &str, message: String| Err(ConfigError::at(settings.place(option, place), message));
@@ -20,11 +18,8 @@ pub(super) fn check(name: &str, settings: &Settings, place: Place) -> Result<(),
         );
         return refuse("TtlMinutes", message);
     }
-    if let Some(topic) = settings.text("InputTopic").filter(|topic| !is_topic(topic)) {
-        let message = format!(
-            "InputTopic {topic:?} of {name}: the name of a topic has 1 to {MOST_TOPIC_BYTES} of the characters a-z A-Z 0-9 . _ -"
-        );
-        return refuse("InputTopic", message);
+    if let Some(Err(error)) = settings.text("InputTopic").map(|topic| topics::check_name("topic", topic)) {
+        return refuse("InputTopic", format!("InputTopic of {name}: {error}"));
     }
     let service = settings.text("Service").unwrap_or_default();
     if service.len() > MOST_SERVICE_BYTES || service.contains('\0') {
@@ -41,9 +36,4 @@ pub(super) fn check(name: &str, settings: &Settings, place: Place) -> Result<(),
         }
     }
     Ok(())
-}
-
-fn is_topic(name: &str) -> bool {
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    name.len() <= MOST_TOPIC_BYTES && name.bytes().all(legal) && name != "." && name != ".."
 }

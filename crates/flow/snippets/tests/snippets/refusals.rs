@@ -15,7 +15,9 @@ const FILES: &[(&str, &str)] = &[
     ("broken.jq", ".\n| {a: "),
     ("unknown.jq", ".\n| nosuch(1)"),
     ("m.proto", "syntax = \"proto3\"; message M { string id = 1; }"),
-    ("broken.proto", "syntax = \"proto3\"; message M { string = 1; }"),
+    ("broken.proto", "syntax = \"proto3\";\nmessage M { string = 1; }"),
+    ("imports.proto", "syntax = \"proto3\";\nimport \"broken.proto\";"),
+    ("unknown.proto", "syntax = \"proto3\";\nmessage M {\n  Nothing n = 1; }"),
 ];
 
 fn refused(text: &str) -> String {
@@ -130,10 +132,15 @@ fn what_a_snippet_names_must_be_there_and_work() {
         "SpecialConvertor: \"pb\" InputMessage: \"X\" DescriptorSet: \"m.proto\"",
         "28: convertor \"pb\" of a: m.proto describes no message X",
     );
-    assert!(
-        of_snippet("SpecialConvertor: \"pb\" InputMessage: \"M\" DescriptorSet: \"broken.proto\"")
-            .contains("broken.proto")
-    );
+    for (file, place) in [
+        ("broken.proto", "broken.proto, line 2, column 20: "),
+        ("imports.proto", "broken.proto, line 2, column 20: "),
+        ("unknown.proto", "unknown.proto, line 3, column 3: "),
+    ] {
+        let said =
+            of_snippet(&format!("SpecialConvertor: \"pb\" InputMessage: \"M\" DescriptorSet: \"{file}\""));
+        assert!(said.contains(&format!("convertor \"pb\" of a: {place}")), "{said}");
+    }
 }
 
 #[test]

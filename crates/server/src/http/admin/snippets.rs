@@ -1,5 +1,6 @@
-use axum::Json;
+use ::snippets::{Registry, Snippets};
 use axum::extract::State;
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -31,12 +32,18 @@ pub struct Dropped {
 ))]
 async fn drop_snippet(
     State(app): State<App>,
+    Extension(serving): Extension<Option<Snippets>>,
     access: Access,
     Json(DropSnippet { name }): Json<DropSnippet>,
 ) -> Result<Json<Dropped>> {
     access.require_admin()?;
     audited(&app.store, &app.clock, &access, &Audited { what: "snippets.drop", whom: &name }).await?;
-    let config = app.config.snippets_options.config.as_deref();
-    let documents = snippets::drop_snippet(&app.store, config, &snippets::Registry::shipped(), &name).await?;
+    let documents = match serving {
+        Some(snippets) => snippets.drop_snippet(&name).await?,
+        None => {
+            let config = app.config.snippets_options.config.as_deref();
+            ::snippets::drop_snippet(&app.store, config, &Registry::shipped(), &name).await?
+        }
+    };
     Ok(Json(Dropped { name, documents }))
 }
