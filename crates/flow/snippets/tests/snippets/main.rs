@@ -14,6 +14,7 @@ mod options;
 mod prefixes;
 mod refusals;
 mod shout;
+mod strict;
 mod time;
 mod topics;
 mod world;
