@@ -1,7 +1,8 @@
 //! From topics: one consumer for each topic that a section reads, in group [`GROUP`].
 //!
 //! A message that cannot be stored does not stop its partition: it goes to the lane of retries, or to the dead letters,
-//! in the transaction that moves the group on. Only a failure of the store stops it.
+//! in the transaction that moves the group on. Only a failure of the store stops it, or one of this process that is not
+//! the message's fault.
 
 use std::collections::BTreeMap;
 
@@ -104,11 +105,12 @@ impl Upload<'_> {
         let now = self.uploader.snippets.clock().now();
         let language = language_of(record);
         let version = version_of(input, record);
-        let prepared = language.clone().and_then(|language| {
-            let changes =
-                changes(target, input, record.payload.clone(), &language).map_err(|error| error.to_string());
-            Ok((changes?, version.clone()?))
-        });
+        let made = language.clone().map(|language| changes(target, input, record.payload.clone(), &language));
+        if let Ok(Err(error @ Error::Unavailable(_))) = made {
+            return Err(Failure::transient(error));
+        }
+        let prepared =
+            made.and_then(|changes| Ok((changes.map_err(|error| error.to_string())?, version.clone()?)));
         match prepared {
             Ok((changes, version)) => {
                 let origin = Origin::Message { version };

@@ -8,7 +8,7 @@ use super::protobuf::{decode, described, from_json, to_json};
 use super::{Convertor, Document};
 use crate::Format;
 use crate::content::Content;
-use crate::error::Invalid;
+use crate::error::{Invalid, Refusal};
 use crate::jq::{Program, Threads};
 use crate::registry::Making;
 
@@ -60,13 +60,13 @@ impl Convertor for Jq {
         content: &Content,
         output: Format,
         languages: &[&str],
-    ) -> Result<Vec<Document>, Invalid> {
+    ) -> Result<Vec<Document>, Refusal> {
         // One output is right, so two are enough to know.
         let outputs = self.program.run(self.reader.json(content)?, languages, 2)?;
         let each = outputs.iter().map(|values| match &values[..] {
             [] => Ok(Document::Delete),
-            [value] => self.document(value, output),
-            _ => Err(Invalid::new("the jq program gave several outputs, not one")),
+            [value] => Ok(self.document(value, output)?),
+            _ => Err(Invalid::new("the jq program gave several outputs, not one").into()),
         });
         each.collect()
     }

@@ -7,7 +7,7 @@ use super::{Convertor, Document};
 use crate::Format;
 use crate::content::Content;
 use crate::descriptors;
-use crate::error::Invalid;
+use crate::error::{Invalid, Refusal};
 use crate::registry::Making;
 
 /// JSON to protobuf and back, by a description of the message.
@@ -57,7 +57,7 @@ impl Convertor for Protobuf {
         content: &Content,
         output: Format,
         languages: &[&str],
-    ) -> Result<Vec<Document>, Invalid> {
+    ) -> Result<Vec<Document>, Refusal> {
         let bytes = match (content.format, output, &self.input, &self.output) {
             (Format::Json, Format::Pb, _, Some(message)) => from_json(message, content.json()?)?,
             (Format::Pb, Format::Json, Some(message), _) => {

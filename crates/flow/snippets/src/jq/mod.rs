@@ -27,7 +27,7 @@ use serde_json::Value;
 use self::budget::{Budget, Limit, MOST_TIME};
 pub(crate) use self::threads::Threads;
 use crate::config::Assets;
-use crate::error::Invalid;
+use crate::error::{Invalid, Refusal};
 
 /// A compiled jq program.
 pub(crate) struct Program {
@@ -85,7 +85,7 @@ impl Program {
         input: Val,
         languages: &[&str],
         most: usize,
-    ) -> Result<Vec<Vec<Value>>, Invalid> {
+    ) -> Result<Vec<Vec<Value>>, Refusal> {
         let languages: Vec<String> = languages.iter().map(|&language| language.to_owned()).collect();
         let filter = self.filter.clone();
         // A single operation that is long is not interrupted, only no longer waited for.

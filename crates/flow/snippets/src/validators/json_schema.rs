@@ -7,7 +7,7 @@ use super::{Validator, draft03, keywords};
 use crate::Format;
 use crate::config::Assets;
 use crate::content::Content;
-use crate::error::Invalid;
+use crate::error::{Invalid, Refusal};
 
 /// Files of a schema name each other under this address.
 const BASE: &str = "snippets:///";
@@ -32,13 +32,13 @@ impl JsonSchema {
 }
 
 impl Validator for JsonSchema {
-    fn validate(&self, content: &Content) -> Result<(), Invalid> {
+    fn validate(&self, content: &Content) -> Result<(), Refusal> {
         if content.format != Format::Json {
             return Ok(());
         }
-        self.validator.validate(content.json()?).map_err(|error| Invalid {
-            pointer: error.instance_path().to_string(),
-            message: shortened(&error.to_string()),
+        self.validator.validate(content.json()?).map_err(|error| {
+            let pointer = error.instance_path().to_string();
+            Invalid { pointer, message: shortened(&error.to_string()) }.into()
         })
     }
 }

@@ -17,4 +17,5 @@ mod shout;
 mod strict;
 mod time;
 mod topics;
+mod unavailable;
 mod world;
