@@ -1,9 +1,12 @@
 //! What content must be like. A validator is made once, when the configuration is read.
 
 mod draft03;
+mod drafts;
 mod jq_check;
 mod json_schema;
 mod keywords;
+mod schema_errors;
+mod schema_files;
 
 use crate::content::Content;
 use crate::error::{Invalid, Refusal};

@@ -13,6 +13,7 @@ mod offers;
 mod options;
 mod prefixes;
 mod refusals;
+mod schemas;
 mod shout;
 mod strict;
 mod time;
