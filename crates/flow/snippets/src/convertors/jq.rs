@@ -32,7 +32,13 @@ impl Jq {
     fn document(&self, value: &Value, output: Format) -> Result<Document, Invalid> {
         let bytes = match (output, value, &self.output) {
             (Format::Json, _, _) => value.to_string().into(),
-            (Format::Pb, _, Some(message)) => from_json(message, value)?,
+            // The pointer is not one into the content.
+            (Format::Pb, _, Some(message)) => {
+                from_json(message, value).map_err(|Invalid { pointer, message }| {
+                    let place = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
+                    Invalid::new(format!("the output of the jq program{place}: {message}"))
+                })?
+            }
             (Format::Text, Value::String(text), _) => text.clone().into(),
             (Format::Text, _, _) => return Err(Invalid::new("the jq program gave no text")),
             (_, _, _) => return Err(Invalid::new(format!("a jq program cannot give {output}"))),
