@@ -4,7 +4,8 @@
 //! The interpreter asks its data for the compiled program at every step ([`HasLut`]), and there `budget.rs` counts:
 //! steps, time, and how deep the calls are. What goes beyond a limit is unwound from right there, which the interpreter
 //! (it has no unsafe code and keeps nothing between runs) does not mind. Values can be nested as deeply as there are
-//! steps, and Rust drops and prints them by recursion, so programs run on threads with a stack for that (`threads.rs`).
+//! steps, and Rust drops and prints them by recursion, so programs run on threads with a stack for that, a few at
+//! once (`threads.rs`).
 //! Two functions of the library that could take long without a step have their own here (`builtins.rs`).
 //!
 //! Not bounded is what a single operation makes: `"x" * .n` with a number from the content can ask for more memory than

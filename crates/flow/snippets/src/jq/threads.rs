@@ -42,10 +42,18 @@ impl Threads {
         patience: Duration,
         work: impl FnOnce() -> Result<T, Invalid> + Send + 'static,
     ) -> Result<T, Refusal> {
+        wait(|| self.run_and_wait(patience, work))
+    }
+
+    fn run_and_wait<T: Send + 'static>(
+        &self,
+        patience: Duration,
+        work: impl FnOnce() -> Result<T, Invalid> + Send + 'static,
+    ) -> Result<T, Refusal> {
         let failed = |reason: &str| Invalid::new(format!("the jq program gave no answer: {reason}"));
         let unavailable =
             |reason: &str| Refusal::Unavailable(format!("the jq program did not run: {reason}"));
-        let place = wait(|| self.free.take(patience)).ok_or_else(|| {
+        let place = self.free.take(patience).ok_or_else(|| {
             unavailable(&format!("{} others ran for all of {patience:?}", self.most_at_once))
         })?;
         let idle = lock(&self.idle).pop();
@@ -61,7 +69,7 @@ impl Threads {
             drop(give.send(done));
         });
         jobs.send(job).map_err(|_| unavailable("its thread has ended"))?;
-        let answer = wait(|| answer.recv_timeout(patience)).map_err(|error| match error {
+        let answer = answer.recv_timeout(patience).map_err(|error| match error {
             RecvTimeoutError::Timeout => failed(&format!("there was no end of it within {patience:?}")),
             RecvTimeoutError::Disconnected => failed("its thread has ended"),
         })?;
@@ -149,7 +157,7 @@ mod tests {
             Ok(())
         });
         assert!(matches!(stuck, Err(Refusal::Invalid(_))), "{stuck:?}");
-        assert_eq!(threads.run(SOON, || Ok(1)), Ok(1), "one place is left");
+        assert_eq!(threads.run(LONG, || Ok(1)), Ok(1), "one place is left");
         thread::scope(|scope| {
             let (begin, begun) = channel();
             let (end, ended) = channel::<()>();

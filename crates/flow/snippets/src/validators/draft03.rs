@@ -64,7 +64,7 @@ impl Document<'_> {
                 "patternProperties" | "definitions" => put(keyword, self.named(value, &pointer)?),
                 "items" if value.is_array() => put(keyword, self.many(value, &pointer)?.into()),
                 "items" | "additionalItems" | "additionalProperties" => {
-                    put(keyword, self.one(value, &pointer)?)
+                    put(keyword, self.one(value, &pointer)?);
                 }
                 _ => put(keyword, value.clone()),
             }

@@ -1,5 +1,6 @@
 //! The files of schemas, which refer to each other by address.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jsonschema::{Retrieve, Uri, uri};
@@ -27,7 +28,7 @@ pub(super) fn address(file: &str) -> String {
 /// The file at an address.
 pub(super) fn file_at(address: &str) -> Option<String> {
     let path = address.strip_prefix(BASE)?;
-    percent_decode_str(path).decode_utf8().ok().map(|file| file.into_owned())
+    percent_decode_str(path).decode_utf8().ok().map(Cow::into_owned)
 }
 
 /// The file and the place in it that a reference in a file leads to.
