@@ -60,7 +60,11 @@ impl Snippets {
         language: Option<&str>,
     ) -> Result<()> {
         let changes = prepare(target, content, language.unwrap_or_default());
-        let changes = changes.inspect_err(|_| metrics::refused(&target.section.name))?;
+        let changes = changes.inspect_err(|error| {
+            if !matches!(error, Error::Unavailable(_)) {
+                metrics::refused(&target.section.name);
+            }
+        })?;
         let now = self.clock().now();
         let body = async |tx: &mut Tx| write(tx, key, &changes, Origin::Request, now).await;
         self.store().transact(Shard::of(key), body).await?;

@@ -1,7 +1,8 @@
 //! From topics: one consumer for each topic that a section reads, in group [`GROUP`].
 //!
 //! A message that cannot be stored does not stop its partition: it goes to the lane of retries, or to the dead letters,
-//! in the transaction that moves the group on. Only a failure of the store stops it.
+//! in the transaction that moves the group on. Only a failure of the store stops it, or one of this process that is not
+//! the message's fault.
 
 use std::collections::BTreeMap;
 
@@ -110,6 +111,7 @@ impl Upload<'_> {
                 }
                 Ok(if written.is_empty() { "late" } else { "stored" })
             }
+            Err(error @ Error::Unavailable(_)) => Err(Failure::transient(error)),
             Err(error) => {
                 let row = self.uploader.failed(record, input, error.to_string(), now);
                 self.keep(tx, key, record, target, input, row).await

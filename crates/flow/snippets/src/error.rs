@@ -48,6 +48,21 @@ impl Invalid {
     }
 }
 
+/// Why nothing was made of content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The content is to blame, and will be next time.
+    Invalid(Invalid),
+    /// This process could not look at it now; the same content may pass later.
+    Unavailable(String),
+}
+
+impl From<Invalid> for Refusal {
+    fn from(invalid: Invalid) -> Self {
+        Self::Invalid(invalid)
+    }
+}
+
 /// Why a call was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -56,6 +71,9 @@ pub enum Error {
     /// A snippet of the request refuses the content.
     #[error("{snippet}: {}{}", if .invalid.pointer.is_empty() { String::new() } else { format!("{}: ", .invalid.pointer) }, .invalid.message)]
     Invalid { snippet: String, invalid: Invalid },
+    /// Nothing was done, for lack of something that has nothing to do with the content.
+    #[error("{0}")]
+    Unavailable(String),
     #[error("{0}")]
     NotFound(String),
     #[error("{0}")]
@@ -71,6 +89,16 @@ pub enum Error {
     Topics(#[from] topics::Error),
 }
 
+impl Error {
+    /// What becomes of a call when a snippet refuses its content.
+    pub(crate) fn of(snippet: &str, refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Invalid(invalid) => Self::Invalid { snippet: snippet.to_owned(), invalid },
+            Refusal::Unavailable(reason) => Self::Unavailable(format!("{snippet}: {reason}")),
+        }
+    }
+}
+
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl From<Error> for Problem {
@@ -80,6 +108,7 @@ impl From<Error> for Problem {
             Error::BadRequest(_) => Self::new(Code::BadRequest, text),
             Error::NotFound(_) => Self::new(Code::NotFound, text),
             Error::TooLarge(_) => Self::new(Code::TooLarge, text),
+            Error::Unavailable(_) => Self::new(Code::Unavailable, text),
             Error::Superseded(_) => Self::named(Code::Conflict, "superseded", text),
             Error::Config(_) => Self::named(Code::Invalid, "bad_config", text),
             Error::Invalid { snippet, invalid } => {

@@ -60,7 +60,7 @@ pub use config::Config;
 pub use consume::GROUP;
 pub use content::Content;
 pub use convertors::{Convertor, Document};
-pub use error::{ConfigError, Error, Invalid, Result};
+pub use error::{ConfigError, Error, Invalid, Refusal, Result};
 pub use extractors::Extractor;
 pub use format::Format;
 pub use letters::{Letter, LetterId};

@@ -7,7 +7,7 @@ use crate::Format;
 use crate::config::{Section, Target, Work};
 use crate::content::Content;
 use crate::convertors::Document;
-use crate::error::{Error, Invalid, Result};
+use crate::error::{Error, Invalid, Refusal, Result};
 
 /// What is to become of one document.
 #[derive(Clone)]
@@ -46,8 +46,8 @@ pub(crate) fn prepare(target: &Target, content: &Content, language: &str) -> Res
             )));
         }
         let languages = languages(&work, language);
-        let documents = make(&work, content, &languages)
-            .map_err(|invalid| Error::Invalid { snippet: snippet.name.clone(), invalid })?;
+        let documents =
+            make(&work, content, &languages).map_err(|refusal| Error::of(&snippet.name, refusal))?;
         changes.extend(languages.iter().zip(documents).map(|(language, document)| Change {
             snippet: snippet.clone(),
             work: work.clone(),
@@ -91,14 +91,14 @@ pub(crate) fn languages<'w>(work: &'w Work, language: &'w str) -> Vec<&'w str> {
     }
 }
 
-fn make(work: &Work, content: &Content, languages: &[&str]) -> Result<Vec<Document>, Invalid> {
+fn make(work: &Work, content: &Content, languages: &[&str]) -> Result<Vec<Document>, Refusal> {
     content.check()?;
     for validator in &work.validators {
         validator.validate(content)?;
     }
     let documents = work.convertor.convert(content, work.output, languages)?;
     if documents.len() != languages.len() {
-        return Err(Invalid::new("the convertor did not give a document for each language"));
+        return Err(Invalid::new("the convertor did not give a document for each language").into());
     }
     for document in &documents {
         if let Document::Put(bytes) = document {
@@ -108,7 +108,7 @@ fn make(work: &Work, content: &Content, languages: &[&str]) -> Result<Vec<Docume
     Ok(documents)
 }
 
-fn check_output(work: &Work, content: &Content, bytes: &bytes::Bytes) -> Result<(), Invalid> {
+fn check_output(work: &Work, content: &Content, bytes: &bytes::Bytes) -> Result<(), Refusal> {
     let unchanged = content.format == work.output && content.bytes == *bytes;
     if unchanged && work.output_schema.is_none() {
         return Ok(());

@@ -27,7 +27,7 @@ pub(crate) async fn run(snippets: Snippets, shutdown: Shutdown) {
         let next = match round(&snippets).await {
             Ok(next) => next,
             Err(error) => {
-                tracing::warn!(%error, "retries wait for the store");
+                tracing::warn!(%error, "retries wait");
                 None
             }
         };
@@ -55,7 +55,7 @@ pub(crate) async fn round(snippets: &Snippets) -> Result<Option<Timestamp>> {
         let id = LetterId { key, topic, partition, offset, section };
         match attempt(snippets, &id).await {
             Ok(()) | Err(Error::Invalid { .. } | Error::NotFound(_) | Error::Superseded(_)) => {}
-            // A store that is away is away for the others too.
+            // A store that is away is away for the others too, and so is what a convertor lacks.
             Err(error) => return Err(error),
         }
         next = Some(now);
@@ -81,6 +81,10 @@ pub(crate) async fn attempt(snippets: &Snippets, id: &LetterId) -> Result<()> {
         Some((target, input)) => understood(target, input, &body.record.at(id.partition, id.offset)),
         None => Err(Error::BadRequest(format!("section {} does not read this topic any more", id.section))),
     };
+    // Not the letter's fault: it was no attempt.
+    if let Err(error @ Error::Unavailable(_)) = understood {
+        return Err(error);
+    }
     let retries = reader.map_or(0, |(_, input)| input.retries);
     let now = snippets.clock().now();
     let outcome = snippets

@@ -8,7 +8,7 @@ use super::protobuf::{decode, described, from_json, to_json};
 use super::{Convertor, Document};
 use crate::Format;
 use crate::content::Content;
-use crate::error::Invalid;
+use crate::error::{Invalid, Refusal};
 use crate::jq::{Program, Threads};
 use crate::registry::Making;
 
@@ -32,7 +32,13 @@ impl Jq {
     fn document(&self, value: &Value, output: Format) -> Result<Document, Invalid> {
         let bytes = match (output, value, &self.output) {
             (Format::Json, _, _) => value.to_string().into(),
-            (Format::Pb, _, Some(message)) => from_json(message, value)?,
+            // The pointer is not one into the content.
+            (Format::Pb, _, Some(message)) => {
+                from_json(message, value).map_err(|Invalid { pointer, message }| {
+                    let place = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
+                    Invalid::new(format!("the output of the jq program{place}: {message}"))
+                })?
+            }
             (Format::Text, Value::String(text), _) => text.clone().into(),
             (Format::Text, _, _) => return Err(Invalid::new("the jq program gave no text")),
             (_, _, _) => return Err(Invalid::new(format!("a jq program cannot give {output}"))),
@@ -60,13 +66,13 @@ impl Convertor for Jq {
         content: &Content,
         output: Format,
         languages: &[&str],
-    ) -> Result<Vec<Document>, Invalid> {
+    ) -> Result<Vec<Document>, Refusal> {
         // One output is right, so two are enough to know.
         let outputs = self.program.run(self.reader.json(content)?, languages, 2)?;
         let each = outputs.iter().map(|values| match &values[..] {
             [] => Ok(Document::Delete),
-            [value] => self.document(value, output),
-            _ => Err(Invalid::new("the jq program gave several outputs, not one")),
+            [value] => Ok(self.document(value, output)?),
+            _ => Err(Invalid::new("the jq program gave several outputs, not one").into()),
         });
         each.collect()
     }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::Format;
 use crate::content::Content;
-use crate::error::Invalid;
+use crate::error::Refusal;
 
 pub(crate) use jq::{Jq, Reader};
 pub(crate) use offer_card::OfferCards;
@@ -37,7 +37,7 @@ pub trait Convertor: Send + Sync {
         content: &Content,
         output: Format,
         languages: &[&str],
-    ) -> Result<Vec<Document>, Invalid>;
+    ) -> Result<Vec<Document>, Refusal>;
 }
 
 /// Leaves content as it is.
@@ -52,7 +52,7 @@ impl Convertor for Identity {
         false
     }
 
-    fn convert(&self, content: &Content, _: Format, languages: &[&str]) -> Result<Vec<Document>, Invalid> {
+    fn convert(&self, content: &Content, _: Format, languages: &[&str]) -> Result<Vec<Document>, Refusal> {
         Ok(vec![Document::Put(content.bytes.clone()); languages.len()])
     }
 }

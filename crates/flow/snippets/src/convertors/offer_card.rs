@@ -8,7 +8,7 @@ use wire::snippets::{CardPhoto, CardPrice, CardWord, OfferCard};
 use super::{Convertor, Document};
 use crate::Format;
 use crate::content::Content;
-use crate::error::Invalid;
+use crate::error::{Invalid, Refusal};
 
 /// The card of an offer in one language, made of `dvor.offers.v1.OfferChange`. An offer that is gone has no card.
 ///
@@ -30,7 +30,7 @@ impl Convertor for OfferCards {
         content: &Content,
         output: Format,
         languages: &[&str],
-    ) -> Result<Vec<Document>, Invalid> {
+    ) -> Result<Vec<Document>, Refusal> {
         let change = OfferChange::decode(content.bytes.clone())
             .map_err(|error| Invalid::new(format!("this is not an OfferChange: {error}")))?;
         let offer = change.offer.unwrap_or_default();

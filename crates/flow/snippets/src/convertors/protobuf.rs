@@ -2,12 +2,13 @@ use bytes::Bytes;
 use prost::Message as _;
 use prost_reflect::{DynamicMessage, MessageDescriptor, SerializeOptions};
 use serde_json::Value;
+use serde_path_to_error::{Deserializer, Segment, Track};
 
 use super::{Convertor, Document};
 use crate::Format;
-use crate::content::Content;
+use crate::content::{Content, child};
 use crate::descriptors;
-use crate::error::Invalid;
+use crate::error::{Invalid, Refusal};
 use crate::registry::Making;
 
 /// JSON to protobuf and back, by a description of the message.
@@ -57,7 +58,7 @@ impl Convertor for Protobuf {
         content: &Content,
         output: Format,
         languages: &[&str],
-    ) -> Result<Vec<Document>, Invalid> {
+    ) -> Result<Vec<Document>, Refusal> {
         let bytes = match (content.format, output, &self.input, &self.output) {
             (Format::Json, Format::Pb, _, Some(message)) => from_json(message, content.json()?)?,
             (Format::Pb, Format::Json, Some(message), _) => {
@@ -88,7 +89,23 @@ pub(crate) fn to_json(message: &DynamicMessage) -> Result<Value, Invalid> {
 
 pub(crate) fn from_json(message: &MessageDescriptor, json: &Value) -> Result<Bytes, Invalid> {
     let read = DynamicMessage::deserialize(message.clone(), json);
-    let read = read
-        .map_err(|error| Invalid::new(format!("this is not a message {}: {error}", message.full_name())))?;
+    let read = read.map_err(|error| Invalid {
+        pointer: place_of_error(message, json),
+        message: format!("this is not a message {}: {error}", message.full_name()),
+    })?;
     Ok(read.encode_to_vec().into())
+}
+
+/// Reads again what could not be read and notes the way: what can be read has no use for that.
+fn place_of_error(message: &MessageDescriptor, json: &Value) -> String {
+    let mut track = Track::new();
+    let read = DynamicMessage::deserialize(message.clone(), Deserializer::new(json, &mut track));
+    if read.is_ok() {
+        return String::new();
+    }
+    track.path().iter().fold(String::new(), |pointer, segment| match segment {
+        Segment::Seq { index } => child(&pointer, &index.to_string()),
+        Segment::Map { key } => child(&pointer, key),
+        Segment::Enum { .. } | Segment::Unknown => pointer,
+    })
 }

@@ -4,7 +4,8 @@
 //! The interpreter asks its data for the compiled program at every step ([`HasLut`]), and there `budget.rs` counts:
 //! steps, time, and how deep the calls are. What goes beyond a limit is unwound from right there, which the interpreter
 //! (it has no unsafe code and keeps nothing between runs) does not mind. Values can be nested as deeply as there are
-//! steps, and Rust drops and prints them by recursion, so programs run on threads with a stack for that (`threads.rs`).
+//! steps, and Rust drops and prints them by recursion, so programs run on threads with a stack for that, a few at
+//! once (`threads.rs`).
 //! Two functions of the library that could take long without a step have their own here (`builtins.rs`).
 //!
 //! Not bounded is what a single operation makes: `"x" * .n` with a number from the content can ask for more memory than
@@ -27,7 +28,7 @@ use serde_json::Value;
 use self::budget::{Budget, Limit, MOST_TIME};
 pub(crate) use self::threads::Threads;
 use crate::config::Assets;
-use crate::error::Invalid;
+use crate::error::{Invalid, Refusal};
 
 /// A compiled jq program.
 pub(crate) struct Program {
@@ -85,7 +86,7 @@ impl Program {
         input: Val,
         languages: &[&str],
         most: usize,
-    ) -> Result<Vec<Vec<Value>>, Invalid> {
+    ) -> Result<Vec<Vec<Value>>, Refusal> {
         let languages: Vec<String> = languages.iter().map(|&language| language.to_owned()).collect();
         let filter = self.filter.clone();
         // A single operation that is long is not interrupted, only no longer waited for.

@@ -9,7 +9,7 @@ use crate::error::Invalid;
 const MOST_BYTES: usize = 4 << 20;
 /// As deep as JSON that comes in may be nested.
 const MOST_DEPTH: usize = 127;
-/// Nobody reads more of an error.
+/// Nobody reads more.
 const MOST_ERROR_CHARS: usize = 1_000;
 
 /// An output as JSON, or why there is none.
@@ -19,8 +19,10 @@ pub(super) fn value(output: ValX<'_, Val>) -> Result<Value, Invalid> {
         Err(_) => Invalid::new("the jq program halts, which it must not"),
     })?;
     check_size(&value).map_err(|reason| Invalid::new(format!("the output of the jq program {reason}")))?;
-    // Numbers that are none and bytes that are no text are not JSON.
-    parse_json(value.to_string().as_bytes())
+    // Numbers that are none, bytes that are no text, and names that are no texts.
+    parse_json(value.to_string().as_bytes()).map_err(|_| {
+        Invalid::new(format!("the output of the jq program is not JSON: {}", shortened(value.to_string())))
+    })
 }
 
 /// Looks at every part of a value, without recursion: a few steps can make a value of astronomical size, whose parts are
@@ -57,7 +59,10 @@ fn words(error: Error) -> String {
         return format!("the jq program fails with an error that {reason}");
     }
     let shown = value.to_string();
-    let text = serde_json::from_str(&shown).unwrap_or(shown);
+    shortened(serde_json::from_str(&shown).unwrap_or(shown))
+}
+
+fn shortened(text: String) -> String {
     match text.char_indices().nth(MOST_ERROR_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,

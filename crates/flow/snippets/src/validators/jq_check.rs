@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::Validator;
 use crate::content::Content;
 use crate::convertors::Reader;
-use crate::error::Invalid;
+use crate::error::{Invalid, Refusal};
 use crate::jq::{Program, Threads};
 use crate::registry::Making;
 
@@ -23,7 +23,7 @@ impl JqCheck {
 }
 
 impl Validator for JqCheck {
-    fn validate(&self, content: &Content) -> Result<(), Invalid> {
+    fn validate(&self, content: &Content) -> Result<(), Refusal> {
         if !self.reader.reads(content.format) {
             return Ok(());
         }
@@ -33,9 +33,7 @@ impl Validator for JqCheck {
         };
         let text = |name: &str| fault.get(name).and_then(serde_json::Value::as_str).map(str::to_owned);
         let whole = || fault.as_str().map_or_else(|| fault.to_string(), str::to_owned);
-        Err(Invalid {
-            pointer: text("pointer").unwrap_or_default(),
-            message: text("message").unwrap_or_else(whole),
-        })
+        let pointer = text("pointer").unwrap_or_default();
+        Err(Invalid { pointer, message: text("message").unwrap_or_else(whole) }.into())
     }
 }

@@ -1,63 +1,11 @@
-//! Unknown keywords are refused: a misspelt one would let everything through in silence.
+//! Unknown keywords are refused: a misspelt one would let everything through in silence, and so would one of another
+//! draft.
 
-use jsonschema::Draft;
-use serde_json::Value;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde_json::{Map, Value};
 
-const DRAFT_04: &[&str] = &[
-    "$schema",
-    "$ref",
-    "id",
-    "title",
-    "description",
-    "default",
-    "format",
-    "type",
-    "enum",
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "definitions",
-    "multipleOf",
-    "maximum",
-    "exclusiveMaximum",
-    "minimum",
-    "exclusiveMinimum",
-    "maxLength",
-    "minLength",
-    "pattern",
-    "items",
-    "additionalItems",
-    "maxItems",
-    "minItems",
-    "uniqueItems",
-    "maxProperties",
-    "minProperties",
-    "required",
-    "properties",
-    "patternProperties",
-    "additionalProperties",
-    "dependencies",
-];
-const DRAFT_06: &[&str] = &["$id", "const", "contains", "propertyNames", "examples"];
-const DRAFT_07: &[&str] =
-    &["$comment", "if", "then", "else", "readOnly", "writeOnly", "contentMediaType", "contentEncoding"];
-const DRAFT_2019: &[&str] = &[
-    "$anchor",
-    "$defs",
-    "$vocabulary",
-    "$recursiveRef",
-    "$recursiveAnchor",
-    "dependentSchemas",
-    "dependentRequired",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "maxContains",
-    "minContains",
-    "deprecated",
-    "contentSchema",
-];
-const DRAFT_2020: &[&str] = &["$dynamicRef", "$dynamicAnchor", "prefixItems"];
+use super::drafts::Draft;
+use crate::content::child;
 
 /// Keywords that hold a schema, schemas by name, or a list of schemas (some hold either).
 const ONE: &[&str] = &[
@@ -73,43 +21,75 @@ const ONE: &[&str] = &[
     "unevaluatedItems",
     "unevaluatedProperties",
     "contentSchema",
+    "extends",
+    "disallow",
+    "type",
 ];
 const NAMED: &[&str] =
     &["definitions", "$defs", "properties", "patternProperties", "dependencies", "dependentSchemas"];
-const LISTED: &[&str] = &["allOf", "anyOf", "oneOf", "items", "prefixItems"];
+const LISTED: &[&str] = &["allOf", "anyOf", "oneOf", "items", "prefixItems", "extends", "disallow", "type"];
 
-pub(super) fn check(schema: &Value, draft: Draft) -> Result<(), String> {
-    let sets: &[&[&str]] = match draft {
-        Draft::Draft4 => &[DRAFT_04],
-        Draft::Draft6 => &[DRAFT_04, DRAFT_06],
-        Draft::Draft7 => &[DRAFT_04, DRAFT_06, DRAFT_07],
-        Draft::Draft201909 => &[DRAFT_04, DRAFT_06, DRAFT_07, DRAFT_2019],
-        _ => &[DRAFT_04, DRAFT_06, DRAFT_07, DRAFT_2019, DRAFT_2020],
-    };
-    check_at(schema, "", &|keyword| sets.iter().any(|set| set.contains(&keyword)))
+/// What cannot stand in a URI; the percent sign is left as it is, since who knows of it has used it.
+const NOT_IN_URIS: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+pub(super) fn check(schema: &mut Value, draft: Draft) -> Result<(), String> {
+    each_schema(
+        schema,
+        "",
+        &mut |object, pointer| match object.keys().find(|keyword| !draft.knows(keyword)) {
+            Some(keyword) => {
+                let place = if pointer.is_empty() { "the schema" } else { pointer };
+                Err(format!("the keyword {keyword:?} in {place} is not known in this draft"))
+            }
+            None => Ok(()),
+        },
+    )
 }
 
-fn check_at(schema: &Value, pointer: &str, known: &impl Fn(&str) -> bool) -> Result<(), String> {
-    let Some(object) = schema.as_object() else { return Ok(()) };
+/// A file may be referred to by its name as it is, though a reference is a URI and has no letters but Latin ones.
+pub(super) fn encode_references(schema: &mut Value) -> Result<(), String> {
+    each_schema(schema, "", &mut |object, _| {
+        if let Some(Value::String(reference)) = object.get_mut("$ref") {
+            *reference = utf8_percent_encode(reference, NOT_IN_URIS).to_string();
+        }
+        Ok(())
+    })
+}
+
+/// Shows the schema and those in it, each with its JSON pointer.
+fn each_schema(
+    schema: &mut Value,
+    pointer: &str,
+    look: &mut impl FnMut(&mut Map<String, Value>, &str) -> Result<(), String>,
+) -> Result<(), String> {
+    let Value::Object(object) = schema else { return Ok(()) };
+    look(object, pointer)?;
     for (keyword, value) in object {
-        if !known(keyword) {
-            let place = if pointer.is_empty() { "the schema" } else { pointer };
-            return Err(format!("the keyword {keyword:?} in {place} is not known in this draft"));
-        }
-        let pointer = format!("{pointer}/{keyword}");
+        let pointer = child(pointer, keyword);
         let keyword = keyword.as_str();
-        if ONE.contains(&keyword) && value.is_object() {
-            check_at(value, &pointer, known)?;
-        }
-        if NAMED.contains(&keyword) {
-            for (name, value) in value.as_object().into_iter().flatten() {
-                check_at(value, &format!("{pointer}/{name}"), known)?;
+        match value {
+            Value::Object(named) if NAMED.contains(&keyword) => {
+                for (name, value) in named {
+                    each_schema(value, &child(&pointer, name), look)?;
+                }
             }
-        }
-        if LISTED.contains(&keyword) {
-            for (index, value) in value.as_array().into_iter().flatten().enumerate() {
-                check_at(value, &format!("{pointer}/{index}"), known)?;
+            Value::Object(_) if ONE.contains(&keyword) => each_schema(value, &pointer, look)?,
+            Value::Array(listed) if LISTED.contains(&keyword) => {
+                for (index, value) in listed.iter_mut().enumerate() {
+                    each_schema(value, &child(&pointer, &index.to_string()), look)?;
+                }
             }
+            _ => {}
         }
     }
     Ok(())

@@ -105,10 +105,10 @@ fn topics_languages_and_ends_are_within_bounds() {
     for topic in ["a b", "..", "тема", &"t".repeat(201)] {
         of_snippet(
             &format!("InputTopic: \"{topic}\" InputForLB: JSON KeyExtractor: \"key\""),
-            &format!("line 3, column 1: InputTopic {topic:?} of a: {rule}"),
+            &format!("line 3, column 1: InputTopic of a: {rule}, not {topic:?}"),
         );
     }
-    unused("InputTopic: \"a/b\"", "InputTopic: \"\"", &format!("InputTopic \"a/b\" of NAME: {rule}"));
+    unused("InputTopic: \"a/b\"", "InputTopic: \"\"", &format!("InputTopic of NAME: {rule}, not \"a/b\""));
     of_snippet(
         "OutputLanguages: [\"ru\", \"en\", \"ru\"] SpecialConvertor: \"jq:same.jq\"",
         "line 3, column 1: \"ru\" of a is there twice",

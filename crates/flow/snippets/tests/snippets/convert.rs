@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use snippets::config::{Assets, Draft};
-use snippets::{Content, Convertor, Document, Format, Invalid, Registry};
+use snippets::{Content, Convertor, Document, Format, Invalid, Refusal, Registry};
 
 use crate::world::World;
 
@@ -125,7 +125,7 @@ impl Convertor for Backwards {
         ["qaa", "qab"].contains(&language)
     }
 
-    fn convert(&self, content: &Content, _: Format, languages: &[&str]) -> Result<Vec<Document>, Invalid> {
+    fn convert(&self, content: &Content, _: Format, languages: &[&str]) -> Result<Vec<Document>, Refusal> {
         let text = std::str::from_utf8(&content.bytes).map_err(|_| Invalid::new("this is not UTF-8"))?;
         let backwards: String = text.chars().rev().collect();
         Ok(languages.iter().map(|language| Document::Put(format!("{language} {backwards}").into())).collect())

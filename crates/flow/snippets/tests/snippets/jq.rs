@@ -82,3 +82,11 @@ async fn programs_still_do_what_they_did() {
     is_refused("error({a: 1})", "1", "a: {\"a\":1}").await;
     is_refused(".a.b", "[1]", "a: cannot index [1] with \"a\"").await;
 }
+
+#[tokio::test]
+async fn an_output_that_is_not_json_is_the_programs_fault() {
+    for (program, shown) in [("nan", "NaN"), ("{a: [nan]}", "{\"a\":[NaN]}"), ("infinite", "Infinity")] {
+        let words = format!("a: the output of the jq program is not JSON: {shown}");
+        is_refused(program, "1", &words).await;
+    }
+}

@@ -1,6 +1,6 @@
 //! The convertor of `docs/snippets.md`; a test compares the two.
 
-use snippets::{Content, Convertor, Document, Format, Invalid};
+use snippets::{Content, Convertor, Document, Format, Invalid, Refusal};
 
 pub struct Shout;
 
@@ -11,7 +11,7 @@ impl Convertor for Shout {
     fn speaks(&self, _: &str) -> bool {
         false
     }
-    fn convert(&self, content: &Content, _: Format, languages: &[&str]) -> Result<Vec<Document>, Invalid> {
+    fn convert(&self, content: &Content, _: Format, languages: &[&str]) -> Result<Vec<Document>, Refusal> {
         let text = std::str::from_utf8(&content.bytes).map_err(|_| Invalid::new("this is not UTF-8"))?;
         Ok(vec![Document::Put(text.to_uppercase().into()); languages.len()])
     }
