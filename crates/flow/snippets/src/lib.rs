@@ -41,6 +41,7 @@ mod format;
 pub mod fuzzing;
 mod get;
 mod jq;
+mod json;
 mod letters;
 mod lookup;
 mod metrics;

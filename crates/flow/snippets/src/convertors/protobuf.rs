@@ -6,9 +6,10 @@ use serde_path_to_error::{Deserializer, Segment, Track};
 
 use super::{Convertor, Document};
 use crate::Format;
-use crate::content::{Content, child};
+use crate::content::Content;
 use crate::descriptors;
 use crate::error::{Invalid, Refusal};
+use crate::json::child;
 use crate::registry::Making;
 
 /// JSON to protobuf and back, by a description of the message.

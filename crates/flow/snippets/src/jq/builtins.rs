@@ -8,7 +8,7 @@ use jaq_json::{Val, read};
 
 use super::Kind;
 use super::budget::Budget;
-use crate::content::parse_json;
+use crate::json::parse_json;
 
 /// Every function that is not defined in jq itself.
 pub(super) fn all() -> impl Iterator<Item = Fun<Kind>> {

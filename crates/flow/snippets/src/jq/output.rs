@@ -2,8 +2,8 @@ use jaq_core::ValX;
 use jaq_json::{Error, Val};
 use serde_json::Value;
 
-use crate::content::parse_json;
 use crate::error::Invalid;
+use crate::json::parse_json;
 
 /// Most bytes of one output.
 const MOST_BYTES: usize = 4 << 20;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::drafts::Draft;
 use super::schema_files::{read_as_written, target};
 use crate::config::Assets;
-use crate::content::child;
+use crate::json::child;
 
 /// References and bases that are followed to learn whether a property is required.
 const MOST_HOPS: usize = 32;

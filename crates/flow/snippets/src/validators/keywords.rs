@@ -5,7 +5,7 @@ use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Map, Value};
 
 use super::drafts::Draft;
-use crate::content::child;
+use crate::json::child;
 
 /// Keywords that hold a schema, schemas by name, or a list of schemas (some hold either).
 const ONE: &[&str] = &[

@@ -11,7 +11,7 @@ use super::drafts::Draft;
 use super::schema_errors::words;
 use super::{draft03, keywords};
 use crate::config::Assets;
-use crate::content::parse_json;
+use crate::json::parse_json;
 
 /// Files of a schema name each other under this address.
 const BASE: &str = "snippets:///";
