@@ -23,9 +23,22 @@ pub trait Engine: Send + Sync {
     /// A consistent view of the shard's durable state; never blocks a writer, bounded in time on PostgreSQL.
     async fn snapshot(&self, shard: Shard) -> Result<Box<dyn Reader>>;
 
-    /// The durable values of a shard's rows, all in one question, which needs no snapshot.
-    async fn get_many(&self, shard: Shard, table: TableId, keys: &[KeyBytes]) -> Result<Vec<Option<Bytes>>> {
-        self.snapshot(shard).await?.get_many(table, keys).await
+    /// The durable values of rows in any shards, in one question, which needs no snapshot. Those of one shard are of one
+    /// moment.
+    async fn get_many(&self, table: TableId, rows: &[(Shard, KeyBytes)]) -> Result<Vec<Option<Bytes>>> {
+        let mut places: BTreeMap<Shard, Vec<usize>> = BTreeMap::new();
+        for (place, (shard, _)) in rows.iter().enumerate() {
+            places.entry(*shard).or_default().push(place);
+        }
+        let mut found = vec![None; rows.len()];
+        for (shard, places) in places {
+            let keys: Vec<_> = places.iter().map(|place| rows[*place].1.clone()).collect();
+            let values = self.snapshot(shard).await?.get_many(table, &keys).await?;
+            for (place, value) in places.into_iter().zip(values) {
+                found[place] = value;
+            }
+        }
+        Ok(found)
     }
 
     /// The first rows of the range in each of the shards, by shard and key. Durable rows only, but not one moment for

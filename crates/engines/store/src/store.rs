@@ -110,9 +110,25 @@ impl Store {
         shard: Shard,
         key: Q,
     ) -> Result<Option<V>> {
-        let (id, key) = (self.schema.id(table.system(), table.name())?, encode_key(table, &key)?);
-        let mut found = self.engine.get_many(shard, id, std::slice::from_ref(&key)).await?;
-        found.pop().flatten().map(|bytes| decode_value(bytes)).transpose()
+        let mut found = self.get_many(table, [(shard, key)]).await?;
+        Ok(found.pop().flatten())
+    }
+
+    /// The durable rows of these keys, in their order and in one question. Those of one shard are of one moment.
+    pub fn get_many<K: Decode, V: Value, Q: Encode>(
+        &self,
+        table: &Table<K, V>,
+        keys: impl IntoIterator<Item = (Shard, Q)>,
+    ) -> impl Future<Output = Result<Vec<Option<V>>>> + Send {
+        let keys = keys.into_iter().map(|(shard, key)| Ok((shard, encode_key(table, &key)?)));
+        let question = keys
+            .collect::<Result<Vec<_>>>()
+            .and_then(|keys| Ok((self.schema.id(table.system(), table.name())?, keys)));
+        async move {
+            let (id, keys) = question?;
+            let found = self.engine.get_many(id, &keys).await?;
+            found.into_iter().map(|bytes| bytes.map(|bytes| decode_value(bytes)).transpose()).collect()
+        }
     }
 
     /// The first rows of the range in each of the shards (the range's limit is per shard): due work over many shards in

@@ -170,17 +170,23 @@ pub(crate) async fn list(
         rows.extend(store.scan_shards(&LETTERS, shards, Range::all(limit)).await?);
     }
     rows.truncate(limit);
-    let mut letters = Vec::with_capacity(rows.len());
-    for (shard, key, row) in rows {
-        let id = LetterId::from(key);
-        let mut newer = Vec::new();
-        for Meant { snippet, language, .. } in meant(config, &id.section, &row.language) {
-            let known = store.get(&NEWER, shard, (id.key.as_str(), &snippet.name, &language)).await?;
-            newer.push(known.unwrap_or_default());
-        }
-        letters.push(letter(id, &row, is_superseded(&row, &newer)));
-    }
-    Ok(letters)
+    let rows: Vec<_> = rows
+        .into_iter()
+        .map(|(shard, key, row)| {
+            let id = LetterId::from(key);
+            let meant = meant(config, &id.section, &row.language);
+            (shard, id, row, meant)
+        })
+        .collect();
+    let documents = rows.iter().flat_map(|(shard, id, _, meant)| {
+        meant.iter().map(|one| (*shard, (id.key.as_str(), &one.snippet.name, &one.language)))
+    });
+    let mut newer = store.get_many(&NEWER, documents).await?.into_iter().map(Option::unwrap_or_default);
+    let letters = rows.iter().map(|(_, id, row, meant)| {
+        let newer: Vec<_> = newer.by_ref().take(meant.len()).collect();
+        letter(id.clone(), row, is_superseded(row, &newer))
+    });
+    Ok(letters.collect())
 }
 
 /// Throws a letter away; `false` when there is none.

@@ -1,8 +1,5 @@
 //! What serving needs: many keys and many names in one call.
 
-use std::pin::pin;
-
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use kit::Timestamp;
 use store::Store;
 
@@ -15,10 +12,10 @@ use crate::tables::DocumentRow;
 
 /// Most documents that one call asks for.
 const MOST_DOCUMENTS: usize = 10_000;
-/// Most bytes of the documents that one call finds. What is read side by side when they are reached comes on top.
+/// Most bytes of the documents that one call finds. What is read at once when they are reached comes on top.
 const MOST_BYTES: usize = 64 << 20;
-/// Keys read side by side.
-const KEYS_AT_ONCE: usize = 16;
+/// Documents read at once, or those of one key, if they are more.
+const DOCUMENTS_AT_ONCE: usize = 512;
 
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,12 +27,11 @@ pub(crate) struct Question {
     pub(crate) langs: Vec<String>,
 }
 
-/// A key, and what was found of the documents wanted, in their order.
-pub(crate) type OfKey = (String, Vec<Option<DocumentRow>>);
-
 pub(crate) struct Found {
     pub(crate) wanted: Vec<Meant>,
-    pub(crate) keys: Vec<OfKey>,
+    pub(crate) keys: Vec<String>,
+    /// For each key what was found of the documents wanted, in their order.
+    pub(crate) rows: Vec<Option<DocumentRow>>,
 }
 
 pub(crate) async fn lookup(
@@ -53,18 +49,19 @@ pub(crate) async fn lookup(
     for key in &question.keys {
         check_key(key).map_err(bad)?;
     }
-    let keys = read_all(store, &wanted, question.keys, now).await?;
-    Ok(Found { wanted, keys })
+    let rows = read_all(store, &wanted, &question.keys, now).await?;
+    Ok(Found { wanted, keys: question.keys, rows })
 }
 
-async fn read_all(store: &Store, wanted: &[Meant], keys: Vec<String>, now: Timestamp) -> Result<Vec<OfKey>> {
-    let reads = keys.into_iter().map(|key| async move {
-        let rows = read(store, &key, wanted, now).await?;
-        Ok::<_, Error>((key, rows))
-    });
-    let mut reads = pin!(stream::iter(reads).buffered(KEYS_AT_ONCE));
+async fn read_all(
+    store: &Store,
+    wanted: &[Meant],
+    keys: &[String],
+    now: Timestamp,
+) -> Result<Vec<Option<DocumentRow>>> {
     let (mut found, mut bytes) = (Vec::new(), 0);
-    while let Some((key, rows)) = reads.try_next().await? {
+    for keys in keys.chunks((DOCUMENTS_AT_ONCE / wanted.len().max(1)).max(1)) {
+        let rows = read(store, keys, wanted, now).await?;
         bytes += rows.iter().flatten().map(|row| row.content.len()).sum::<usize>();
         if bytes > MOST_BYTES {
             let most = MOST_BYTES >> 20;
@@ -72,7 +69,7 @@ async fn read_all(store: &Store, wanted: &[Meant], keys: Vec<String>, now: Times
                 "the documents found have more than {most} MiB together: ask for fewer of them in one call"
             )));
         }
-        found.push((key, rows));
+        found.extend(rows);
     }
     Ok(found)
 }

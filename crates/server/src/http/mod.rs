@@ -27,7 +27,7 @@ pub use admin::{BackupItem, BackupState, Backups, CreatedToken, MemberItem, NewB
 pub use admin::{DropSnippet, Dropped};
 pub use frame::frame;
 pub use listen::{Abandoned, bind, routed, serve};
-pub use snippets::snippets_calls;
+pub use snippets::SnippetsPort;
 pub use tally::Tally;
 
 pub use topics::{

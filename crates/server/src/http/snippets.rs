@@ -14,33 +14,27 @@ use super::health;
 use crate::access::Door;
 
 /// The snippets' port: their routes and the probes, in the same frame and behind the same door as everything else.
-struct Port {
+pub struct SnippetsPort {
     door: Door,
     snippets: Snippets,
     routes: Router,
     body_limit: DefaultBodyLimit,
 }
 
-/// The calls of the snippets' port.
-pub fn snippets_calls(
-    door: Door,
-    snippets: Snippets,
-) -> impl Fn(Request) -> futures::future::BoxFuture<'static, Result<Response, Infallible>> + Clone {
-    let body_limit = DefaultBodyLimit::max(door.app.config.limits.body_bytes);
-    let (probes, _) = health::routes().split_for_parts();
-    let routes = snippets::api::http::routes(snippets.clone())
-        .merge(probes.with_state(door.app.clone()))
-        .layer(body_limit)
-        .layer(from_fn_with_state(door.clone(), frame));
-    let port = Arc::new(Port { door, snippets, routes, body_limit });
-    move |request| {
-        let port = port.clone();
-        Box::pin(async move { port.answer(request).await })
+impl SnippetsPort {
+    pub fn new(door: Door, snippets: Snippets) -> Arc<Self> {
+        let body_limit = DefaultBodyLimit::max(door.app.config.limits.body_bytes);
+        let (probes, _) = health::routes().split_for_parts();
+        let routes = snippets::api::http::routes(snippets.clone())
+            .merge(probes.with_state(door.app.clone()))
+            .layer(body_limit)
+            .layer(from_fn_with_state(door.clone(), frame));
+        Arc::new(Self { door, snippets, routes, body_limit })
     }
-}
 
-impl Port {
-    async fn answer(&self, mut request: Request) -> Result<Response, Infallible> {
+    /// Answers a call. Not boxed: a connection has a place for it, and large boxes that come and go cost more than they
+    /// hold.
+    pub async fn answer(self: Arc<Self>, mut request: Request) -> Result<Response, Infallible> {
         if !is_about_a_document(request.method(), request.uri().path()) {
             return self.routes.clone().call(request).await;
         }

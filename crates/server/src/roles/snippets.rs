@@ -7,7 +7,7 @@ use super::api::Taken;
 use crate::access::Door;
 use crate::app::App;
 use crate::cli::exit::{self, Failure};
-use crate::http::{self, Abandoned};
+use crate::http::{self, Abandoned, SnippetsPort};
 
 /// Serves snippets on their own port, makes them from topics, and reads their configuration anew on SIGHUP.
 pub async fn start(app: &App, port: Taken, tasks: &Tasks) -> Result<Snippets> {
@@ -38,7 +38,8 @@ pub async fn start(app: &App, port: Taken, tasks: &Tasks) -> Result<Snippets> {
             }
         }
     });
-    let calls = http::snippets_calls(Door { app: app.clone(), address: port.1 }, snippets.clone());
+    let own = SnippetsPort::new(Door { app: app.clone(), address: port.1 }, snippets.clone());
+    let calls = move |request| own.clone().answer(request);
     let (limits, shutdown) = (app.config.limits.clone(), tasks.shutdown().clone());
     tasks.spawn("snippets port", http::serve(port.0, calls, Abandoned::Finished, limits, shutdown));
     Ok(snippets)

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use kit::Timestamp;
 
 use super::{LARGE, MIXED, Outcome, PAIRS, ensure, shard};
-use crate::{Error, Kind, Range, Read as _, Space, Store, Table};
+use crate::{Error, Kind, Range, Read as _, Space, Store, Table, Tx};
 
 pub(super) async fn round_trip(store: &Store) -> Outcome {
     let key = ("слово", -7_i64, 7_u32, &b"\0\xff"[..], Timestamp(1));
@@ -114,6 +114,36 @@ pub(super) async fn snapshot(store: &Store) -> Outcome {
     ensure!(rows == 1, "an older snapshot's scan has {rows} rows");
     let now = store.snapshot(shard(4)).await?.get(&PAIRS, ("snapshot", 2_i64)).await?;
     ensure!(now == Some(2), "a new snapshot has {now:?}");
+    Ok(())
+}
+
+pub(super) async fn many_shards(store: &Store) -> Outcome {
+    const ROWS: i64 = 40;
+    for number in 0..ROWS {
+        let write = async |tx: &mut Tx| tx.put(&PAIRS, ("shards", number), &number);
+        store.transact(shard(number as u16 % 8), write).await?;
+    }
+    // Out of order, each twice, and each with one that lies in another shard.
+    let asked: Vec<_> = (0..3 * ROWS)
+        .map(|place| {
+            let number = place * 7 % ROWS;
+            let elsewhere = u16::from(place >= 2 * ROWS);
+            (shard((number as u16 + elsewhere) % 8), ("shards", number))
+        })
+        .collect();
+    // The second time from memory, where there is one.
+    for _ in 0..2 {
+        let found = store.get_many(&PAIRS, asked.iter().copied()).await?;
+        let wanted: Vec<_> =
+            (0..3 * ROWS).map(|place| (place < 2 * ROWS).then_some(place * 7 % ROWS)).collect();
+        ensure!(found == wanted, "rows of eight shards came back as {found:?}");
+    }
+    let none = store.get_many(&PAIRS, [(shard(0), ("shards", 0_i64)); 0]).await?;
+    ensure!(none.is_empty(), "a question for nothing brought {none:?}");
+    for number in 0..ROWS {
+        let clear = async |tx: &mut Tx| tx.delete(&PAIRS, ("shards", number));
+        store.transact(shard(number as u16 % 8), clear).await?;
+    }
     Ok(())
 }
 

@@ -10,8 +10,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use tokio::sync::Barrier;
 
 use super::{Failure, Outcome, PAIRS, ensure, shard};
-use crate::table::decode_value;
-use crate::{Encode as _, Error, Range, Read as _, Store};
+use crate::{Error, Range, Read as _, Store};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -174,9 +173,7 @@ const RIGHT: (&str, i64) = ("right", 0);
 
 /// Without a snapshot.
 async fn read_alone(store: &Store) -> Result<Vec<Option<i64>>, Error> {
-    let table = store.schema().id(PAIRS.system(), PAIRS.name())?;
-    let found = store.engine().get_many(shard(5), table, &[LEFT.encode()?, RIGHT.encode()?]).await?;
-    found.into_iter().map(|value| value.map(decode_value).transpose()).collect()
+    store.get_many(&PAIRS, [(shard(5), LEFT), (shard(5), RIGHT)]).await
 }
 
 pub(super) async fn dropped(store: &Store) -> Outcome {

@@ -54,6 +54,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("a body that fails leaves nothing", |s| Box::pin(basics::failed_body(s))),
     ("a body reads its own writes, scans too", |s| Box::pin(basics::own_writes(s))),
     ("a snapshot stays as it was and sees no open transaction", |s| Box::pin(basics::snapshot(s))),
+    ("rows of many shards in one question", |s| Box::pin(basics::many_shards(s))),
     ("large, empty and many rows", |s| Box::pin(basics::large(s))),
     ("what no engine can store is refused, and the shard goes on", |s| Box::pin(basics::refused(s))),
     ("a wake-up comes after the commit, and only then", |s| Box::pin(basics::wakes(s))),

@@ -16,7 +16,7 @@ use fjall::{
 
 use smallvec::SmallVec;
 
-use super::rows::Rows;
+use super::rows::{Row, Rows};
 use super::runway::Runway;
 use crate::key::{ColumnType, KeyBytes};
 use crate::{Error, Kind, Options, Result, Schema, Shard, Space, TableId, TableSpec};
@@ -57,21 +57,19 @@ pub(super) struct Sight {
     pub(super) snapshot: fjall::Snapshot,
 }
 
-/// One row as fjall takes it.
+/// One row for a keyspace: the database and the rows in memory share its bytes.
 pub(super) struct DiskRow {
     space: usize,
-    key: Slice,
-    /// `None`: deleted.
-    value: Option<Slice>,
+    row: Row,
 }
 
 impl DiskRow {
     fn own(space: usize, name: &str, value: &[u8]) -> Self {
-        Self { space, key: own_key(name), value: Some(Slice::from(value)) }
+        Self { space, row: Row::new(&own_key(name), Some(value)) }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.key.len() + self.value.as_ref().map_or(0, |value| value.len())
+        self.row.bytes()
     }
 }
 
@@ -149,8 +147,7 @@ impl Disk {
 
     pub(super) fn row(&self, table: TableId, shard: Shard, key: &KeyBytes, value: Option<&Bytes>) -> DiskRow {
         let space = self.tables[usize::from(table.0)].1;
-        let key = Slice::from(&self.full_key(table, shard, key.as_slice())[..]);
-        DiskRow { space, key, value: value.map(|value| Slice::from(&value[..])) }
+        DiskRow { space, row: Row::new(&self.full_key(table, shard, key.as_slice()), value.map(|value| &value[..])) }
     }
 
     pub(super) fn committed(&self) -> u64 {
@@ -168,6 +165,16 @@ impl Disk {
     /// The row of a full key as it was after commit `at`, if that is known without looking at the disk.
     pub(super) fn remembered(&self, at: u64, table: TableId, full_key: &[u8]) -> Option<Option<Bytes>> {
         if self.is_kept(table) { self.rows.get(at, full_key) } else { None }
+    }
+
+    /// The same for many rows, if all of them are known.
+    pub(super) fn all_remembered(
+        &self,
+        at: u64,
+        table: TableId,
+        full_keys: &[FullKey],
+    ) -> Option<Vec<Option<Bytes>>> {
+        if self.is_kept(table) { self.rows.get_all(at, full_keys) } else { None }
     }
 
     pub(super) fn get(&self, sight: &Sight, table: TableId, full_key: &[u8]) -> Result<Option<Bytes>> {
@@ -192,13 +199,13 @@ impl Disk {
         for row in rows.into_iter().chain([number]) {
             bytes[row.space] += (row.bytes() + ROW_OVERHEAD) as u64;
             written = (written.0 + 1, written.1 + row.bytes() as u64);
-            let DiskRow { space, key, value } = row;
+            let DiskRow { space, row } = row;
             if space == SMALL {
-                self.rows.write(commit, &key, value.as_deref());
+                self.rows.write(commit, &row);
             }
-            match value {
-                Some(value) => batch.insert(&self.keyspaces[space], key, value),
-                None => batch.remove(&self.keyspaces[space], key),
+            match row.value_view() {
+                Some(value) => batch.insert(&self.keyspaces[space], row.key_view(), value),
+                None => batch.remove(&self.keyspaces[space], row.key_view()),
             }
         }
         batch.commit()?;

@@ -193,10 +193,14 @@ impl Session for LaneSession {
         let lane = parts.lanes[shard.index()].clone();
         // From here to the hand-over there is no await: it happens whole, or not at all.
         let number = lane.durable.load(Ordering::Acquire).max(chain.last().map_or(0, |last| last.number)) + 1;
-        lane.pending().push_back(Arc::new(Pending { number, bytes: writes.bytes, rows: writes.rows }));
+        let pending = Arc::new(Pending { number, bytes: writes.bytes, rows: writes.rows });
+        lane.pending().push_back(pending.clone());
         let (job, answer) = Job::of_lane(shard, lane, number, rows, writes.wakes, room);
         parts.committer.hand_over(job)?;
         drop(turn);
-        answered(answer).await
+        let answer = answered(answer).await;
+        // Given back here, where others need not wait for that.
+        drop(pending);
+        answer
     }
 }

@@ -95,12 +95,11 @@ impl Engine for Embedded {
         Ok(Box::new(View { disk: self.disk.clone(), shard, sight: self.disk.sight() }))
     }
 
-    async fn get_many(&self, shard: Shard, table: TableId, keys: &[KeyBytes]) -> Result<Vec<Option<Bytes>>> {
-        let keys: Vec<_> = keys.iter().map(|key| self.disk.full_key(table, shard, key.as_slice())).collect();
+    async fn get_many(&self, table: TableId, rows: &[(Shard, KeyBytes)]) -> Result<Vec<Option<Bytes>>> {
+        let keys: Vec<_> =
+            rows.iter().map(|(shard, key)| self.disk.full_key(table, *shard, key.as_slice())).collect();
         // All after the same commit, or none: a snapshot that is taken later may be of a later one.
-        let at = self.disk.committed();
-        let known: Option<Vec<_>> = keys.iter().map(|key| self.disk.remembered(at, table, key)).collect();
-        if let Some(values) = known {
+        if let Some(values) = self.disk.all_remembered(self.disk.committed(), table, &keys) {
             return Ok(values);
         }
         let sight = self.disk.sight();

@@ -6,6 +6,7 @@
 //! write would have replaced it. What a reader found on disk it may leave here unless a later commit has come by since,
 //! finished or not.
 
+use std::hint::black_box;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf as _, Bytes};
@@ -13,6 +14,9 @@ use byteview::ByteView;
 use quick_cache::unsync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, Weighter};
 use rustc_hash::FxBuildHasher;
+use smallvec::SmallVec;
+
+use super::disk::FullKey;
 
 /// Each has a lock of its own.
 const STRIPES: u64 = 64;
@@ -22,6 +26,11 @@ const SLOTS: u64 = 1_024;
 const TYPICAL_BYTES: u64 = 512;
 /// What a row costs besides its bytes, roughly.
 const ROW_OVERHEAD: usize = 128;
+
+/// What the memory gives at once.
+const CACHE_LINE: usize = 64;
+/// So much of a row is asked for before any is looked at: its head. The processor sees by itself how it goes on.
+const TOUCHED_LINES: usize = 3;
 
 pub(super) struct Rows {
     /// Seeded at random: nobody can make keys that meet.
@@ -45,21 +54,40 @@ struct Known {
 
 /// A row in one piece, since each piece costs a reader a wait for the memory: its key, and then its value.
 #[derive(Clone)]
-struct Row {
+pub(super) struct Row {
     bytes: ByteView,
     key_bytes: usize,
-    /// `false`: it is known that there is no such row.
+    /// `false`: there is no such row, or no longer.
     there: bool,
 }
 
 impl Row {
-    fn new(key: &[u8], value: Option<&[u8]>) -> Self {
+    pub(super) fn new(key: &[u8], value: Option<&[u8]>) -> Self {
         let bytes = ByteView::fused(key, value.unwrap_or_default());
         Self { bytes, key_bytes: key.len(), there: value.is_some() }
     }
 
-    fn is_of(&self, key: &[u8]) -> bool {
-        self.bytes[..self.key_bytes] == *key
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.bytes[..self.key_bytes]
+    }
+
+    /// Asks for the first of its bytes, and uses none.
+    fn touch(&self) -> u8 {
+        self.bytes.iter().step_by(CACHE_LINE).take(TOUCHED_LINES).fold(0, |sum, byte| sum ^ byte)
+    }
+
+    /// The key in the memory of the row.
+    pub(super) fn key_view(&self) -> ByteView {
+        self.bytes.slice(..self.key_bytes)
+    }
+
+    /// The value in the memory of the row.
+    pub(super) fn value_view(&self) -> Option<ByteView> {
+        self.there.then(|| self.bytes.slice(self.key_bytes..))
     }
 
     fn value(self) -> Option<Bytes> {
@@ -103,10 +131,28 @@ impl Rows {
     /// What a reader who knows commit `at` to be finished finds at this key, if that is known here.
     pub(super) fn get(&self, at: u64, key: &[u8]) -> Option<Option<Bytes>> {
         let (stripe, hash) = self.stripe(key);
-        let known = stripe.known.get(&hash).filter(|known| known.since <= at && known.row.is_of(key))?;
-        let row = known.row.clone();
+        let row = stripe.row(at, hash, key)?.clone();
         drop(stripe);
         Some(row.value())
+    }
+
+    /// The same for many keys, if all of them are known. Rows lie all over the memory; so those of a stripe are asked for
+    /// side by side, and waited for once.
+    pub(super) fn get_all(&self, at: u64, keys: &[FullKey]) -> Option<Vec<Option<Bytes>>> {
+        let mut places: Vec<_> =
+            keys.iter().enumerate().map(|(place, key)| (self.hasher.hash_one(&key[..]), place)).collect();
+        places.sort_unstable_by_key(|(hash, _)| hash % STRIPES);
+        let mut found = vec![None; keys.len()];
+        for places in places.chunk_by(|(one, _), (other, _)| one % STRIPES == other % STRIPES) {
+            let stripe = self.locked(places[0].0);
+            let known: SmallVec<[&Known; 32]> =
+                places.iter().map_while(|(hash, _)| stripe.known.get(hash)).collect();
+            black_box(known.iter().map(|known| known.row.touch()).fold(0, u8::wrapping_add));
+            for (hash, place) in places {
+                found[*place] = stripe.row(at, *hash, &keys[*place])?.clone().value();
+            }
+        }
+        Some(found)
     }
 
     /// Notes what a reader who knows commit `at` to be finished has found on disk. Gives it back as it is kept, since what
@@ -123,18 +169,28 @@ impl Rows {
     }
 
     /// Notes what this commit is about to write; only rows that are known already are kept.
-    pub(super) fn write(&self, commit: u64, key: &[u8], value: Option<&[u8]>) {
-        let (mut stripe, hash) = self.stripe(key);
+    pub(super) fn write(&self, commit: u64, row: &Row) {
+        let (mut stripe, hash) = self.stripe(row.key());
         stripe.written[slot(hash)] = commit;
-        if stripe.known.peek(&hash).is_some_and(|known| known.row.is_of(key)) {
-            stripe.known.insert(hash, Known { row: Row::new(key, value), since: commit });
+        if stripe.known.peek(&hash).is_some_and(|known| known.row.key() == row.key()) {
+            stripe.known.insert(hash, Known { row: row.clone(), since: commit });
         }
     }
 
     fn stripe(&self, key: &[u8]) -> (MutexGuard<'_, Stripe>, u64) {
         let hash = self.hasher.hash_one(key);
-        let stripe = &self.stripes[(hash % STRIPES) as usize];
-        (stripe.lock().unwrap_or_else(PoisonError::into_inner), hash)
+        (self.locked(hash), hash)
+    }
+
+    fn locked(&self, hash: u64) -> MutexGuard<'_, Stripe> {
+        self.stripes[(hash % STRIPES) as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stripe {
+    fn row(&self, at: u64, hash: u64, key: &[u8]) -> Option<&Row> {
+        let known = self.known.get(&hash).filter(|known| known.since <= at && known.row.key() == key)?;
+        Some(&known.row)
     }
 }
 
@@ -151,10 +207,10 @@ mod tests {
         let rows = Rows::new(1 << 20);
         rows.learn(5, b"a", Some(b"old"));
         assert_eq!(rows.get(5, b"a"), Some(Some("old".into())));
-        rows.write(6, b"a", Some(b"new"));
+        rows.write(6, &Row::new(b"a", Some(b"new")));
         assert_eq!(rows.get(5, b"a"), None, "neither the new value nor the old one for sure");
         assert_eq!(rows.get(6, b"a"), Some(Some("new".into())));
-        rows.write(7, b"a", None);
+        rows.write(7, &Row::new(b"a", None));
         assert_eq!(rows.get(6, b"a"), None);
         assert_eq!(rows.get(7, b"a"), Some(None), "it is known that there is none");
     }
@@ -162,7 +218,7 @@ mod tests {
     #[test]
     fn what_was_read_before_a_commit_is_not_left_behind_it() {
         let rows = Rows::new(1 << 20);
-        rows.write(6, b"a", Some(b"new"));
+        rows.write(6, &Row::new(b"a", Some(b"new")));
         assert_eq!(rows.learn(5, b"a", Some(b"old")).unwrap(), "old", "the reader has it all the same");
         assert_eq!((rows.get(5, b"a"), rows.get(6, b"a")), (None, None));
         rows.learn(6, b"a", Some(b"new"));

@@ -16,6 +16,10 @@ pub(super) fn shard(shard: Shard) -> (Value, Type) {
     (Box::new(shard.number() as i16), Type::INT2)
 }
 
+pub(super) fn shards(shards: impl Iterator<Item = Shard>) -> (Value, Type) {
+    (Box::new(shards.map(|shard| shard.number() as i16).collect::<Vec<_>>()), Type::INT2_ARRAY)
+}
+
 pub(super) fn number(number: i64) -> (Value, Type) {
     (Box::new(number), Type::INT8)
 }

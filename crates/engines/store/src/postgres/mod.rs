@@ -141,15 +141,21 @@ impl Engine for Postgres {
         Ok(found.into_iter().map(|(place, row)| (shards[place], row)).collect())
     }
 
-    async fn get_many(&self, shard: Shard, table: TableId, keys: &[KeyBytes]) -> Result<Vec<Option<Bytes>>> {
-        if keys.is_empty() {
-            return Ok(Vec::new());
+    async fn get_many(&self, table: TableId, rows: &[(Shard, KeyBytes)]) -> Result<Vec<Option<Bytes>>> {
+        let mut asked = vec![Vec::new(); self.servers.len()];
+        for (place, (shard, _)) in rows.iter().enumerate() {
+            asked[Part::of(shard.index(), self.servers.len())].push(place);
         }
-        let server = self.server(shard);
-        let call = read::get_many(&server.schema, shard, table, keys)?;
-        let (mut lease, rows) = server.pool.start(None, &call).await?;
-        lease.give_back();
-        read::found(&rows, keys.len())
+        let questions = self.servers.iter().zip(asked).filter(|(_, places)| !places.is_empty());
+        let answers = questions.map(async |(server, places)| {
+            let values = server.get_many(table, places.iter().map(|place| &rows[*place])).await?;
+            Ok::<_, Error>(places.into_iter().zip(values))
+        });
+        let mut found = vec![None; rows.len()];
+        for (place, value) in try_join_all(answers).await?.into_iter().flatten() {
+            found[place] = value;
+        }
+        Ok(found)
     }
 
     async fn put_alone(&self, shard: Shard, table: TableId, key: KeyBytes, value: Bytes) -> Result<()> {
@@ -207,6 +213,18 @@ impl Server {
                 Ok((place as usize, columns::key_and_value(types, row)?))
             })
             .collect()
+    }
+
+    async fn get_many(
+        &self,
+        table: TableId,
+        rows: impl ExactSizeIterator<Item = &(Shard, KeyBytes)> + Clone,
+    ) -> Result<Vec<Option<Bytes>>> {
+        let asked = rows.len();
+        let call = read::get_of_shards(&self.schema, table, rows)?;
+        let (mut lease, rows) = self.pool.start(None, &call).await?;
+        lease.give_back();
+        read::found(&rows, asked)
     }
 
     async fn health(&self) -> Result<()> {

@@ -29,6 +29,16 @@ pub(super) fn get_many(schema: &Schema, shard: Shard, table: TableId, keys: &[Ke
     Ok(Call { query: Query::Get(table), parameters })
 }
 
+pub(super) fn get_of_shards<'a>(
+    schema: &Schema,
+    table: TableId,
+    rows: impl Iterator<Item = &'a (Shard, KeyBytes)> + Clone,
+) -> Result<Call> {
+    let mut parameters = vec![columns::shards(rows.clone().map(|(shard, _)| *shard))];
+    parameters.extend(columns::key_arrays(schema.table(table).types, rows.map(|(_, key)| key))?);
+    Ok(Call { query: Query::GetOfShards(table), parameters })
+}
+
 /// The values in the order of the keys asked for.
 pub(super) fn found(rows: &[Row], asked: usize) -> Result<Vec<Option<Bytes>>> {
     let mut found = vec![None; asked];
@@ -55,10 +65,9 @@ pub(super) fn scan_shards(
     range: &Range,
 ) -> Result<Option<Call>> {
     let Some((shape, bounds)) = bounds(schema.table(table).types, range)? else { return Ok(None) };
-    let numbers: Vec<i16> = shards.iter().map(|(shard, _)| shard.number() as i16).collect();
     let places: Vec<i32> = shards.iter().map(|(_, place)| *place as i32).collect();
     let mut parameters: Vec<(Value, Type)> =
-        vec![(Box::new(numbers), Type::INT2_ARRAY), (Box::new(places), Type::INT4_ARRAY), limit(range)];
+        vec![columns::shards(shards.iter().map(|(shard, _)| *shard)), (Box::new(places), Type::INT4_ARRAY), limit(range)];
     parameters.extend(bounds);
     Ok(Some(Call { query: Query::ScanShards(table, shape), parameters }))
 }

@@ -10,6 +10,7 @@ pub(super) enum Query {
     LockShard,
     ReadOnly,
     Get(TableId),
+    GetOfShards(TableId),
     Put(TableId),
     Delete(TableId),
     Scan(TableId, Shape),
@@ -64,6 +65,7 @@ pub(super) fn text(schema: &Schema, query: Query) -> String {
         Query::LockShard => "SELECT shard FROM dvor.shards WHERE shard = $1 FOR UPDATE".to_owned(),
         Query::ReadOnly => "SELECT current_setting('transaction_read_only')".to_owned(),
         Query::Get(id) => get(schema.table(id)),
+        Query::GetOfShards(id) => get_of_shards(schema.table(id)),
         Query::Put(id) => put(schema.table(id)),
         Query::Delete(id) => delete(schema.table(id)),
         Query::Scan(id, shape) => scan(schema.table(id), shape),
@@ -78,6 +80,18 @@ fn get(table: &TableSpec) -> String {
         "SELECT k.place, f.value FROM unnest({}) WITH ORDINALITY AS k ({}, place) CROSS JOIN LATERAL \
          (SELECT r.value FROM {} AS r WHERE r.shard = $1 AND {same} LIMIT 1) AS f",
         parameters(2, table.columns.len()),
+        aliases(table),
+        name(table)
+    )
+}
+
+/// `$1` an array of shards, `$2…` an array per key column.
+fn get_of_shards(table: &TableSpec) -> String {
+    let same = same_key(table);
+    format!(
+        "SELECT k.place, f.value FROM unnest({}) WITH ORDINALITY AS k (shard, {}, place) CROSS JOIN LATERAL \
+         (SELECT r.value FROM {} AS r WHERE r.shard = k.shard AND {same} LIMIT 1) AS f",
+        parameters(1, 1 + table.columns.len()),
         aliases(table),
         name(table)
     )

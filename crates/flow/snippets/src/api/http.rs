@@ -148,8 +148,9 @@ async fn get_one(
         .into_iter()
         .map(|(snippet, work)| Meant { snippet, work, language: language.to_owned() })
         .collect();
-    let rows =
-        read(snippets.store(), &address.key, &wanted, snippets.clock().now()).await.map_err(Error::from)?;
+    let rows = read(snippets.store(), &[&address.key], &wanted, snippets.clock().now())
+        .await
+        .map_err(Error::from)?;
     let found: Vec<_> = wanted.iter().zip(rows).filter_map(|(wanted, row)| Some((wanted, row?))).collect();
     if found.is_empty() {
         let (name, key) = (&address.target.section.name, &address.key);

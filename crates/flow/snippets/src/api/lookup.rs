@@ -25,12 +25,12 @@ async fn look_up(State(snippets): State<Snippets>, access: Access, body: Bytes) 
         Problem::new(Code::BadRequest, format!("the body is not {{\"names\", \"keys\", \"langs\"}}: {error}"))
     })?;
     let config = snippets.config();
-    let Found { wanted, keys } = lookup(snippets.store(), &config, question, snippets.clock().now()).await?;
-    let sizes = keys.iter().flat_map(|(_, rows)| rows).flatten().map(|row| row.content.len() * 4 / 3 + 128);
+    let Found { wanted, keys, rows } = lookup(snippets.store(), &config, question, snippets.clock().now()).await?;
+    let sizes = rows.iter().flatten().map(|row| row.content.len() * 4 / 3 + 128);
     let mut body = Vec::with_capacity(sizes.sum::<usize>() + 16);
     body.extend_from_slice(b"{\"items\":[");
     let frames: Vec<_> = wanted.iter().map(ItemFrame::of).collect();
-    for (key, rows) in &keys {
+    for (key, rows) in keys.iter().zip(rows.chunks(wanted.len().max(1))) {
         let key = serde_json::Value::from(key.as_str()).to_string();
         for (frame, row) in frames.iter().zip(rows) {
             if let Some(row) = row {
