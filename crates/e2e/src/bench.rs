@@ -122,15 +122,30 @@ impl Rate {
         let at = |share: f64| times.get((times.len() as f64 * share) as usize).copied().unwrap_or_default();
         Self { per_second: times.len() as f64 / elapsed.as_secs_f64(), p50_us: at(0.5), p99_us: at(0.99) }
     }
+
+    /// Of measurements that took equally long.
+    fn mean(rates: &[Self]) -> Self {
+        let count = rates.len().max(1);
+        Self {
+            per_second: rates.iter().map(|rate| rate.per_second).sum::<f64>() / count as f64,
+            p50_us: rates.iter().map(|rate| rate.p50_us).sum::<u64>() / count as u64,
+            p99_us: rates.iter().map(|rate| rate.p99_us).sum::<u64>() / count as u64,
+        }
+    }
 }
+
+/// How often ours and the reference are measured.
+const TURNS: usize = 4;
 
 /// Measures ours and the reference by turns, so that what goes on in the background meets both.
 pub async fn by_turns(
     ours: impl AsyncFn() -> anyhow::Result<Rate>,
     reference: impl AsyncFn() -> anyhow::Result<Rate>,
 ) -> anyhow::Result<(Rate, Rate)> {
-    let first = (ours().await?, reference().await?);
-    let second = (ours().await?, reference().await?);
-    let mean = |a: Rate, b: Rate| Rate { per_second: f64::midpoint(a.per_second, b.per_second), ..b };
-    Ok((mean(first.0, second.0), mean(first.1, second.1)))
+    let mut rates = (Vec::new(), Vec::new());
+    for _ in 0..TURNS {
+        rates.0.push(ours().await?);
+        rates.1.push(reference().await?);
+    }
+    Ok((Rate::mean(&rates.0), Rate::mean(&rates.1)))
 }

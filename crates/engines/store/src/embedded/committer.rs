@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::thread::{self, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -28,9 +28,11 @@ const MOST_GROUP_BYTES: usize = 16 << 20;
 /// More bytes than this are not written quickly.
 const QUICK_BYTES: usize = 256 << 10;
 /// So many transactions wait for no others…
-const ENOUGH: usize = 8;
-/// …and fewer let all that are ready to run come first so often.
-const TURNS: usize = 2;
+const ENOUGH: usize = 32;
+/// …and fewer let all that are ready to run come first so often…
+const TURNS: usize = 8;
+/// …unless that takes long.
+const LONG_TURNS: Duration = Duration::from_micros(500);
 /// How soon the thread looks again at what a task may be about to do.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -323,12 +325,7 @@ impl Lead {
 
     async fn run(mut self) {
         loop {
-            // Who was answered just now runs while the disk has the next group.
-            for _ in 0..TURNS {
-                if self.shared.inbox().jobs.len() < ENOUGH {
-                    others_first().await;
-                }
-            }
+            self.gather().await;
             {
                 let mut inbox = self.shared.inbox();
                 if inbox.is_closed || self.shared.is_slow(&inbox) {
@@ -348,6 +345,17 @@ impl Lead {
             if writer.is_rotation_due() {
                 return;
             }
+        }
+    }
+
+    /// Lets others join the group: those who are ready to run now, and then those who are ready because of that.
+    async fn gather(&self) {
+        let began = Instant::now();
+        for _ in 0..TURNS {
+            if self.shared.inbox().jobs.len() >= ENOUGH || began.elapsed() > LONG_TURNS {
+                return;
+            }
+            others_first().await;
         }
     }
 

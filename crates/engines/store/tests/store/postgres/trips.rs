@@ -77,6 +77,14 @@ async fn statements_that_are_new_to_a_connection_cost_no_round_trips() {
     increment(&store).await.unwrap();
     let cost = line.trips.load(Ordering::SeqCst) - before;
     assert_eq!(cost, 3, "begin, read, commit");
+
+    let before = line.trips.load(Ordering::SeqCst);
+    let names: Vec<_> = (0..100).map(|number| format!("counter {number}")).collect();
+    let asked = names.iter().map(String::as_str).chain(["counter"]).map(|name| (Shard::of(name), (name,)));
+    let found = store.get_many(&COUNTERS, asked).await.unwrap();
+    assert_eq!((found.iter().flatten().count(), found.last().unwrap()), (1, &Some(1)));
+    let cost = line.trips.load(Ordering::SeqCst) - before;
+    assert_eq!(cost, 1, "rows of many shards");
 }
 
 async fn increment(store: &Store) -> Result<u64, store::Error> {
