@@ -147,7 +147,10 @@ impl Disk {
 
     pub(super) fn row(&self, table: TableId, shard: Shard, key: &KeyBytes, value: Option<&Bytes>) -> DiskRow {
         let space = self.tables[usize::from(table.0)].1;
-        DiskRow { space, row: Row::new(&self.full_key(table, shard, key.as_slice()), value.map(|value| &value[..])) }
+        DiskRow {
+            space,
+            row: Row::new(&self.full_key(table, shard, key.as_slice()), value.map(|value| &value[..])),
+        }
     }
 
     pub(super) fn committed(&self) -> u64 {

@@ -66,8 +66,11 @@ pub(super) fn scan_shards(
 ) -> Result<Option<Call>> {
     let Some((shape, bounds)) = bounds(schema.table(table).types, range)? else { return Ok(None) };
     let places: Vec<i32> = shards.iter().map(|(_, place)| *place as i32).collect();
-    let mut parameters: Vec<(Value, Type)> =
-        vec![columns::shards(shards.iter().map(|(shard, _)| *shard)), (Box::new(places), Type::INT4_ARRAY), limit(range)];
+    let mut parameters: Vec<(Value, Type)> = vec![
+        columns::shards(shards.iter().map(|(shard, _)| *shard)),
+        (Box::new(places), Type::INT4_ARRAY),
+        limit(range),
+    ];
     parameters.extend(bounds);
     Ok(Some(Call { query: Query::ScanShards(table, shape), parameters }))
 }

@@ -25,7 +25,8 @@ async fn look_up(State(snippets): State<Snippets>, access: Access, body: Bytes) 
         Problem::new(Code::BadRequest, format!("the body is not {{\"names\", \"keys\", \"langs\"}}: {error}"))
     })?;
     let config = snippets.config();
-    let Found { wanted, keys, rows } = lookup(snippets.store(), &config, question, snippets.clock().now()).await?;
+    let Found { wanted, keys, rows } =
+        lookup(snippets.store(), &config, question, snippets.clock().now()).await?;
     let sizes = rows.iter().flatten().map(|row| row.content.len() * 4 / 3 + 128);
     let mut body = Vec::with_capacity(sizes.sum::<usize>() + 16);
     body.extend_from_slice(b"{\"items\":[");
