@@ -6,7 +6,8 @@ use std::{env, fs, io};
 use prost::Message as _;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../proto");
+    // Asked when it runs: another check-out may have compiled it.
+    let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../../proto");
     println!("cargo:rerun-if-changed={}", root.display());
     let mut files = Vec::new();
     collect(&root, &mut files)?;

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../proto");
+    // Asked when it runs: another check-out may have compiled it.
+    let root = Path::new(&std::env::var("CARGO_MANIFEST_DIR")?).join("../../../proto");
     println!("cargo:rerun-if-changed={}", root.join("dvor/offers/v1/offers.proto").display());
     let descriptors = protox::compile([root.join("dvor/offers/v1/offers.proto")], [&root])?;
     tonic_prost_build::configure()
