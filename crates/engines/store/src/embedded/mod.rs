@@ -103,7 +103,13 @@ impl Engine for Embedded {
             return Ok(values);
         }
         let sight = self.disk.sight();
-        self.disk.reads.run(|| keys.iter().map(|key| self.disk.get(&sight, table, key)).collect())
+        let mut values = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(READ_AT_ONCE) {
+            let read =
+                || keys.iter().map(|key| self.disk.get(&sight, table, key)).collect::<Result<Vec<_>>>();
+            values.extend(self.disk.reads.run(read)?);
+        }
+        Ok(values)
     }
 
     async fn scan_shards(
@@ -186,6 +192,8 @@ struct ReadPlace {
     slowness: AtomicU32,
 }
 
+/// Rows of a large question that are one read, so that it is not slow for being large.
+const READ_AT_ONCE: usize = 16;
 /// A read that takes longer has been to a slow disk, or was interrupted.
 const SLOW_READ: Duration = Duration::from_millis(2);
 /// How many quick reads a slow one weighs. Reads that are only interrupted are fewer than that; to be careful then would
