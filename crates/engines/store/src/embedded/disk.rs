@@ -147,10 +147,8 @@ impl Disk {
 
     pub(super) fn row(&self, table: TableId, shard: Shard, key: &KeyBytes, value: Option<&Bytes>) -> DiskRow {
         let space = self.tables[usize::from(table.0)].1;
-        DiskRow {
-            space,
-            row: Row::new(&self.full_key(table, shard, key.as_slice()), value.map(|value| &value[..])),
-        }
+        let key = self.full_key(table, shard, key.as_slice());
+        DiskRow { space, row: Row::new(&key, value.map(|value| &value[..])) }
     }
 
     pub(super) fn committed(&self) -> u64 {

@@ -73,27 +73,24 @@ pub(super) fn text(schema: &Schema, query: Query) -> String {
     }
 }
 
-/// `$1` the shard, `$2…` an array per key column. One lookup in the primary key for each key.
+/// `$1` the shard, `$2…` an array per key column.
 fn get(table: &TableSpec) -> String {
-    let same = same_key(table);
-    format!(
-        "SELECT k.place, f.value FROM unnest({}) WITH ORDINALITY AS k ({}, place) CROSS JOIN LATERAL \
-         (SELECT r.value FROM {} AS r WHERE r.shard = $1 AND {same} LIMIT 1) AS f",
-        parameters(2, table.columns.len()),
-        aliases(table),
-        name(table)
-    )
+    get_each(table, "$1", &parameters(2, table.columns.len()), &aliases(table))
 }
 
 /// `$1` an array of shards, `$2…` an array per key column.
 fn get_of_shards(table: &TableSpec) -> String {
-    let same = same_key(table);
+    let names = format!("shard, {}", aliases(table));
+    get_each(table, "k.shard", &parameters(1, 1 + table.columns.len()), &names)
+}
+
+/// One lookup in the primary key for each key.
+fn get_each(table: &TableSpec, shard: &str, arrays: &str, names: &str) -> String {
     format!(
-        "SELECT k.place, f.value FROM unnest({}) WITH ORDINALITY AS k (shard, {}, place) CROSS JOIN LATERAL \
-         (SELECT r.value FROM {} AS r WHERE r.shard = k.shard AND {same} LIMIT 1) AS f",
-        parameters(1, 1 + table.columns.len()),
-        aliases(table),
-        name(table)
+        "SELECT k.place, f.value FROM unnest({arrays}) WITH ORDINALITY AS k ({names}, place) CROSS JOIN LATERAL \
+         (SELECT r.value FROM {} AS r WHERE r.shard = {shard} AND {} LIMIT 1) AS f",
+        name(table),
+        same_key(table)
     )
 }
 
