@@ -14,8 +14,10 @@ use crate::tables::DocumentRow;
 const MOST_DOCUMENTS: usize = 10_000;
 /// Most bytes of the documents that one call finds. What is read at once when they are reached comes on top.
 const MOST_BYTES: usize = 64 << 20;
-/// Documents read at once, or those of one key, if they are more.
-const DOCUMENTS_AT_ONCE: usize = 512;
+/// Documents read at once as long as nobody knows how large they are, or those of one key, if they are more…
+const AT_FIRST: usize = 64;
+/// …and small ones.
+const AT_ONCE: usize = 512;
 
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,10 +61,16 @@ async fn read_all(
     keys: &[String],
     now: Timestamp,
 ) -> Result<Vec<Option<DocumentRow>>> {
-    let (mut found, mut bytes) = (Vec::new(), 0);
-    for keys in keys.chunks((DOCUMENTS_AT_ONCE / wanted.len().max(1)).max(1)) {
+    let (mut found, mut bytes, mut largest) = (Vec::new(), 0, MOST_BYTES);
+    let mut rest = keys;
+    while !rest.is_empty() {
+        let at_once = (MOST_BYTES / largest).clamp(AT_FIRST, AT_ONCE) / wanted.len().max(1);
+        let (keys, later) = rest.split_at(at_once.clamp(1, rest.len()));
+        rest = later;
         let rows = read(store, keys, wanted, now).await?;
-        bytes += rows.iter().flatten().map(|row| row.content.len()).sum::<usize>();
+        let sizes = rows.iter().flatten().map(|row| row.content.len());
+        bytes += sizes.clone().sum::<usize>();
+        largest = sizes.max().unwrap_or_default().max(1);
         if bytes > MOST_BYTES {
             let most = MOST_BYTES >> 20;
             return Err(Error::TooLarge(format!(

@@ -207,6 +207,25 @@ async fn a_lookup_is_bounded_in_documents_and_in_bytes() {
     assert_eq!((of_large(2).await, of_large(65).await, of_large(10_000).await), (200, 413, 413));
 }
 
+/// It is read in several pieces, and some keys have nothing.
+#[tokio::test]
+async fn a_long_lookup_answers_in_the_order_of_its_keys() {
+    let world = world().await;
+    let keys: Vec<_> = (0..300).map(|number| format!("{}", number * 7 % 300)).collect();
+    for key in keys.iter().filter(|key| !key.ends_with('3')) {
+        let path = format!("/text/{key}");
+        world.call("PUT", &path, &[("content-type", "text")], format!("about {key}")).await.is(200);
+    }
+    let question = json!({"names": ["text"], "keys": &keys}).to_string();
+    let found = world.call("POST", "/-/lookup", &[], question).await.is(200)["items"].clone();
+    let wanted: Vec<_> = keys
+        .iter()
+        .filter(|key| !key.ends_with('3'))
+        .map(|key| json!({"name": "text", "key": key, "lang": null, "content": format!("about {key}"), "expires_at": null}))
+        .collect();
+    assert_eq!(found, json!(wanted));
+}
+
 /// `Output` holds for what is written from now on: what is there stays what it is.
 #[tokio::test]
 async fn a_document_is_answered_in_the_format_in_which_it_was_written() {
