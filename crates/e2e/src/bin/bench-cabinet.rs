@@ -54,8 +54,12 @@ async fn main() -> anyhow::Result<()> {
             http_rate::rate(program.http, arguments.connections, time, move |_| Question::get(path.clone()))
                 .await
         };
-        let (ours, reference) =
-            bench::by_turns(async || ask(large.clone()).await, async || ask(small.clone()).await).await?;
+        let (ours, reference) = bench::by_turns(
+            bench::TURNS,
+            async || ask(large.clone()).await,
+            async || ask(small.clone()).await,
+        )
+        .await?;
         let figure = Figure::new(name, "1/s", ours.per_second, "≥ 0.67 (time ≤ 1.5 ×), p99 ≤ 20,000 µs");
         figures.push(figure.beside(reference.per_second).with_times(&ours));
     }

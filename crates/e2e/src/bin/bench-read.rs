@@ -45,6 +45,7 @@ async fn main() -> anyhow::Result<()> {
     let (address, time) = (program.http, Duration::from_secs(arguments.seconds));
     let connections = arguments.connections;
     let (ours, reference) = bench::by_turns(
+        bench::TURNS,
         async || http_rate::rate(address, connections, time, move |number| Question::get(path(number))).await,
         async || {
             let constant = move |_| Question::get(format!("/v1/admin/constant?bytes={bytes}"));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use clap::Parser;
-use e2e::bench::{self, Figure, Rate, by_turns, rate};
+use e2e::bench::{self, Figure, Rate, TURNS, by_turns, rate};
 use e2e::http::Client;
 use e2e::http_pool::Pool;
 use e2e::load::bare_fjall::BareFjall;
@@ -24,7 +24,7 @@ const LOOKUP_KEYS: u64 = 100;
 
 #[derive(Parser)]
 struct Arguments {
-    /// Seconds of each measurement.
+    /// Seconds of each measurement; what has a reference is measured four times.
     #[arg(long, default_value_t = 5)]
     seconds: u64,
     /// Messages of the topic.
@@ -107,9 +107,11 @@ async fn over_http(server: &Server, folder: &Path, time: Duration) -> anyhow::Re
     let redis_pool = Arc::new(Pool::new(webdis.address));
     preload(&pool, &["org", "card"]).await?;
     preload(&redis_pool, &["SET"]).await?;
+    // In turns of a second: how fast the disk is changes within seconds.
+    let turns = TURNS * time.as_secs() as usize;
+    let put = async |pool, name| puts(pool, name, Duration::from_secs(1)).await;
     let (ours, theirs) =
-        by_turns(async || puts(&pool, "card", time).await, async || puts(&redis_pool, "SET", time).await)
-            .await?;
+        by_turns(turns, async || put(&pool, "card").await, async || put(&redis_pool, "SET").await).await?;
     let mut figures = vec![
         Figure::new("PUT, validated, durable; Redis, webdis", "rps", ours.per_second, "≥ 1")
             .beside(theirs.per_second)
@@ -124,7 +126,7 @@ async fn over_http(server: &Server, folder: &Path, time: Duration) -> anyhow::Re
     let constant = |_: u64, bytes: usize| format!("/-/constant?bytes={bytes}");
     let bytes = pool.good("GET", "/card/1", b"").await?.len();
     let (ours, theirs) =
-        by_turns(async || read(&pool, card, bytes).await, async || read(&pool, constant, bytes).await)
+        by_turns(TURNS, async || read(&pool, card, bytes).await, async || read(&pool, constant, bytes).await)
             .await?;
     figures.push(
         Figure::new(format!("GET, {bytes} bytes; constant"), "rps", ours.per_second, "≥ 0.5, aim 0.7")

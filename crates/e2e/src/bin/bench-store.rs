@@ -205,7 +205,7 @@ async fn read(store: &Store, bare: &Arc<Bare>, time: Duration) -> anyhow::Result
         })
         .await
     };
-    let (ours, reference) = bench::by_turns(ours, reference).await?;
+    let (ours, reference) = bench::by_turns(bench::TURNS, ours, reference).await?;
     let figure = Figure::new("read one offer", "reads/s", ours.per_second, "≥ 0.7");
     Ok(figure.beside(reference.per_second).with_times(&ours))
 }
@@ -241,7 +241,7 @@ async fn scan(store: &Store, bare: &Arc<Bare>, time: Duration) -> anyhow::Result
         })
         .await
     };
-    let (ours, reference) = bench::by_turns(ours, reference).await?;
+    let (ours, reference) = bench::by_turns(bench::TURNS, ours, reference).await?;
     let figure = Figure::new("scan a page of 50 offers", "pages/s", ours.per_second, "≥ 0.7");
     Ok(figure.beside(reference.per_second).with_times(&ours))
 }

@@ -40,6 +40,7 @@ async fn main() -> anyhow::Result<()> {
     let (address, time) = (program.http, Duration::from_secs(arguments.seconds));
     let connections = arguments.connections;
     let (ours, reference) = bench::by_turns(
+        bench::TURNS,
         async || http_rate::rate(address, connections, time, patch).await,
         async || {
             let bare = bare.clone();
