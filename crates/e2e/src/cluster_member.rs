@@ -9,6 +9,7 @@ use futures::StreamExt as _;
 use kit::{Clock, Shutdown, Tasks};
 use serde::{Deserialize, Serialize};
 use store::{Read as _, Schema, Shard, Space, Store, Table, Tx};
+use tokio::sync::mpsc;
 
 /// Who worked last under the token of its shard.
 pub const WORK: Table<(String,), Work> = Table::new("e2e", "work", &["role"], Space::Small);
@@ -23,17 +24,6 @@ pub struct Work {
 
 /// Shards that a member works on at a time.
 const AT_A_TIME: usize = 16;
-
-const LATENESS: Duration = Duration::from_secs(1);
-
-/// How much a member works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Effort {
-    /// Once for each token that it gets.
-    Once,
-    /// Again and again, each time a while after it looked which tokens it has.
-    Late,
-}
 
 /// What a member prints, one line of JSON whenever it changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,34 +40,33 @@ pub async fn open(url: &str) -> store::Result<Store> {
     Store::open(&[url.to_owned()], schema, &store::Options::default()).await
 }
 
-/// Runs until it is killed, or its input ends: then it leaves.
-pub async fn run(url: &str, roles: Vec<String>, effort: Effort) -> anyhow::Result<()> {
+/// Works under each token that it gets, once, until it is killed or its input ends: then it leaves. A line of its input
+/// makes it work under all of them again, and suspend itself meanwhile.
+pub async fn run(url: &str, roles: Vec<String>) -> anyhow::Result<()> {
     let store = open(url).await?;
     let tasks = Tasks::new(Shutdown::new());
     let options = Options { roles: roles.clone(), version: "e2e".to_owned(), ..Options::default() };
     let cluster = Cluster::join(store.clone(), Clock::system(), options, &tasks).await?;
+    let role = roles.first().cloned().unwrap_or_default();
     let mut worker = Worker {
         report: Report { member: cluster.member_id().to_owned(), ..Report::default() },
         cluster: cluster.clone(),
         store,
+        role: role.clone(),
         done: BTreeSet::new(),
         printed: None,
     };
-    let role = roles.first().cloned().unwrap_or_default();
-    let mut changes = cluster.watch(&role);
-    let working = async {
-        loop {
-            worker.round(&role, effort).await;
-            worker.print(&role);
-            if effort == Effort::Once {
-                // The sender lives as long as the cluster.
-                let _ = changes.changed().await;
-            }
+    let (mut changes, mut input) = (cluster.watch(&role), input());
+    worker.round(false).await;
+    loop {
+        tokio::select! {
+            // The sender lives as long as the cluster.
+            _ = changes.changed() => worker.round(false).await,
+            line = input.recv() => match line {
+                Some(()) => worker.round(true).await,
+                None => break,
+            },
         }
-    };
-    tokio::select! {
-        () = working => {}
-        () = end_of_input() => {}
     }
     cluster.leave().await?;
     tasks.end(Duration::from_secs(5)).await;
@@ -87,6 +76,7 @@ pub async fn run(url: &str, roles: Vec<String>, effort: Effort) -> anyhow::Resul
 struct Worker {
     cluster: Cluster,
     store: Store,
+    role: String,
     report: Report,
     done: BTreeSet<Shard>,
     printed: Option<Report>,
@@ -94,31 +84,51 @@ struct Worker {
 
 impl Worker {
     /// Works under the tokens held at its beginning, without looking again whether they still are: fencing must do.
-    async fn round(&mut self, role: &str, effort: Effort) {
-        let held: BTreeSet<_> = self.cluster.held(role).into_iter().collect();
-        self.done.retain(|shard| held.contains(shard));
-        if effort == Effort::Late {
-            tokio::time::sleep(LATENESS).await;
+    /// With a nap, under all of them, and is suspended within the first transaction, before all others.
+    async fn round(&mut self, nap: bool) {
+        let held: BTreeSet<_> = self.cluster.held(&self.role).into_iter().collect();
+        self.done.retain(|shard| !nap && held.contains(shard));
+        let mut due: Vec<_> = held.difference(&self.done).copied().collect();
+        if nap && let Some(first) = due.pop() {
+            let outcome = self.work(first, true).await;
+            self.note(first, outcome);
         }
-        let due = held.into_iter().filter(|shard| effort == Effort::Late || !self.done.contains(shard));
-        let due: Vec<_> = due.collect();
-        let (store, cluster) = (self.store.clone(), self.cluster.clone());
-        let work = due.into_iter().map(|shard| work(store.clone(), cluster.clone(), role.to_owned(), shard));
-        let mut work = futures::stream::iter(work).buffer_unordered(AT_A_TIME);
-        while let Some((shard, outcome)) = work.next().await {
-            match outcome {
-                Ok(()) => {
-                    self.report.committed += 1;
-                    self.done.insert(shard);
-                }
-                Err(error) if error.is_fenced() => self.report.refused += 1,
-                Err(error) => eprintln!("shard {shard}: {error}"),
+        let work: Vec<_> =
+            due.into_iter().map(async |shard| (shard, self.work(shard, false).await)).collect();
+        let outcomes: Vec<_> = futures::stream::iter(work).buffer_unordered(AT_A_TIME).collect().await;
+        for (shard, outcome) in outcomes {
+            self.note(shard, outcome);
+        }
+        self.print();
+    }
+
+    async fn work(&self, shard: Shard, mut nap: bool) -> cluster::Result<()> {
+        let count = async |tx: &mut Tx| {
+            self.cluster.check(tx, &self.role).await?;
+            let before = tx.get(&WORK, (&self.role,)).await?.unwrap_or_default();
+            if std::mem::take(&mut nap) {
+                suspend();
             }
+            let after = Work { member: self.report.member.clone(), count: before.count + 1 };
+            tx.put(&WORK, (&self.role,), &after)?;
+            Ok(())
+        };
+        self.store.transact(shard, count).await
+    }
+
+    fn note(&mut self, shard: Shard, outcome: cluster::Result<()>) {
+        match outcome {
+            Ok(()) => {
+                self.report.committed += 1;
+                self.done.insert(shard);
+            }
+            Err(error) if error.is_fenced() => self.report.refused += 1,
+            Err(error) => eprintln!("shard {shard}: {error}"),
         }
     }
 
-    fn print(&mut self, role: &str) {
-        self.report.held = self.cluster.held(role).len();
+    fn print(&mut self) {
+        self.report.held = self.cluster.held(&self.role).len();
         if self.printed.as_ref() != Some(&self.report)
             && let Ok(line) = serde_json::to_string(&self.report)
         {
@@ -130,25 +140,23 @@ impl Worker {
     }
 }
 
-async fn work(store: Store, cluster: Cluster, role: String, shard: Shard) -> (Shard, cluster::Result<()>) {
-    (shard, store.transact(shard, async |tx: &mut Tx| count(tx, &cluster, &role).await).await)
+/// Stands still until another process says go on.
+fn suspend() {
+    let stopped =
+        std::process::Command::new("kill").args(["-STOP", &std::process::id().to_string()]).status();
+    if !stopped.is_ok_and(|status| status.success()) {
+        eprintln!("cannot suspend myself");
+    }
 }
 
-async fn count(tx: &mut Tx, cluster: &Cluster, role: &str) -> cluster::Result<()> {
-    cluster.check(tx, role).await?;
-    let before = tx.get(&WORK, (role,)).await?.unwrap_or_default();
-    let after = Work { member: cluster.member_id().to_owned(), count: before.count + 1 };
-    tx.put(&WORK, (role,), &after)?;
-    Ok(())
-}
-
-/// The test holds the other end: when it is gone, so are its members.
-async fn end_of_input() {
-    let (ended, end) = tokio::sync::oneshot::channel();
+/// The lines of the input. The test holds its other end: when it is gone, so are its members.
+fn input() -> mpsc::UnboundedReceiver<()> {
+    let (lines, receiver) = mpsc::unbounded_channel();
     // A thread of its own: a read that blocks would hold the runtime's end up.
     std::thread::spawn(move || {
-        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-        let _ = ended.send(());
+        for _ in std::io::stdin().lines().map_while(Result::ok) {
+            let _ = lines.send(());
+        }
     });
-    let _ = end.await;
+    receiver
 }

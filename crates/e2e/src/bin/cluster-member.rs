@@ -1,7 +1,7 @@
 //! One member of a cluster, to be killed and suspended by tests.
 
 use clap::Parser;
-use e2e::cluster_member::{Effort, run};
+use e2e::cluster_member::run;
 
 #[derive(Parser)]
 struct Arguments {
@@ -9,12 +9,10 @@ struct Arguments {
     store: String,
     #[arg(long, value_delimiter = ',', default_value = "relay")]
     roles: Vec<String>,
-    #[arg(long, value_enum, default_value = "once")]
-    effort: Effort,
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    run(&arguments.store, arguments.roles, arguments.effort).await
+    run(&arguments.store, arguments.roles).await
 }

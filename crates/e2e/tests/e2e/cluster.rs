@@ -1,7 +1,7 @@
 //! Three processes on PostgreSQL: even shares, one killed, one suspended and woken, and what they cost when idle.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -24,9 +24,9 @@ struct Member {
 }
 
 impl Member {
-    fn start(url: &str, effort: &str) -> Self {
+    fn start(url: &str) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_cluster-member"))
-            .args(["--store", url, "--roles", ROLE, "--effort", effort])
+            .args(["--store", url, "--roles", ROLE])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -48,6 +48,11 @@ impl Member {
     fn signal(&self, signal: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+
+    /// It suspends itself within a transaction, before it works under the other tokens that it has seen to be its own.
+    fn suspend(&mut self) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "suspend").unwrap();
     }
 
     /// It leaves when its input ends.
@@ -140,11 +145,8 @@ async fn three_processes_share_work_and_survive_one_another() {
     let server = std::env::var("DVOR_TEST_POSTGRES").expect("DVOR_TEST_POSTGRES names a PostgreSQL server");
     let database = Database::create(&server).await.unwrap();
     let store = open(&database.url).await.unwrap();
-    let (a, mut b, c) = (
-        Member::start(&database.url, "once"),
-        Member::start(&database.url, "once"),
-        Member::start(&database.url, "once"),
-    );
+    let (a, mut b, c) =
+        (Member::start(&database.url), Member::start(&database.url), Member::start(&database.url));
     let spread = wait_for_even_shares(&store, &[&a, &b, &c]).await;
     println!("started and spread evenly in {spread:?}");
     idle_costs(&database.url, &[&a, &b, &c]).await;
@@ -154,10 +156,10 @@ async fn three_processes_share_work_and_survive_one_another() {
     let took = until_others_work(&store, &victim, TAKEOVER).await;
     println!("the tokens of a killed process worked elsewhere after {took:?}");
 
-    let d = Member::start(&database.url, "late");
+    let mut d = Member::start(&database.url);
     let joined = wait_for_even_shares(&store, &[&a, &b, &d]).await;
     println!("a newcomer had its share after {joined:?}");
-    a_suspended_one_is_refused(&store, &d).await;
+    a_suspended_one_is_refused(&store, &mut d).await;
 
     drop(d);
     wait_for_even_shares(&store, &[&a, &b]).await;
@@ -172,20 +174,19 @@ async fn three_processes_share_work_and_survive_one_another() {
     database.remove().await.unwrap();
 }
 
-/// Suspended between looking at its tokens and working under them, it finds when it is woken that nothing it does is
-/// committed.
-async fn a_suspended_one_is_refused(store: &Store, member: &Member) {
-    let id = member.report().member;
-    member.signal("-STOP");
-    // It may have been stopped within a transaction: that shard is free when PostgreSQL ends the idle session.
-    let took = until_others_work(store, &id, PATIENCE).await;
-    println!("the tokens of a suspended process worked elsewhere after {took:?}");
+/// When it is woken, it finds that nothing it does is committed.
+async fn a_suspended_one_is_refused(store: &Store, member: &mut Member) {
     let before = member.report();
+    member.suspend();
+    // The shard of its transaction is free when PostgreSQL ends the idle session.
+    let took = until_others_work(store, &before.member, PATIENCE).await;
+    println!("the tokens of a suspended process worked elsewhere after {took:?}");
     member.signal("-CONT");
     wait_until("waking up", PATIENCE, async || member.report() != before).await;
-    let refused = member.report().refused - before.refused;
+    let after = member.report();
+    let refused = after.refused - before.refused;
     println!("woken up, it had {refused} commits refused");
-    assert!(refused > 0, "what a suspended process did was not refused: {before:?}, {:?}", member.report());
+    assert!(refused > 0, "what a suspended process did was not refused: {before:?}, {after:?}");
 }
 
 /// Twelve roles, every token of all shards, on an empty store and again after a crash: nothing to wait for.

@@ -13,7 +13,9 @@ use store::{FaultPlan, Faults, Store};
 use topics::{Message, Options, Tokens, Topics};
 
 use crate::broker::Broker;
-use crate::flow::{GROUP, KEYS, TOPIC, lag, memory, numbers, seen, send, spawn_consumer, spawn_relay, until};
+use crate::flow::{
+    GROUP, KEYS, TOPIC, lag, lag_of, memory, numbers, seen, send, spawn_consumer, spawn_relay, until,
+};
 
 fn open(address: &str, store: &Store) -> Topics {
     Topics::open(&format!("kafka://{address}"), store.clone(), Tokens::all(), Options::default()).unwrap()
@@ -31,20 +33,24 @@ async fn a_killed_broker_loses_nothing_and_needs_no_hand() {
     let sender = tokio::spawn(send_until(store.clone(), sent.clone(), load.clone()));
     let publisher = tokio::spawn(publish_until(topics.clone(), load.clone()));
 
-    for down in [200, 5_000] {
-        let before = sent.load(Ordering::SeqCst);
-        until("some are sent", async || seen(&store, KEYS[0]).await.len() > before / 2).await;
-        tokio::time::sleep(Duration::from_secs(2)).await;
+    let so_far = || sent.load(Ordering::SeqCst);
+    let arrives = async |number: usize| {
+        let is_there = async || first_times(&seen(&store, KEYS[0]).await).len() > number;
+        until("what is sent from now on arrives", is_there).await;
+    };
+    for sent_while_down in [5, 150] {
+        arrives(so_far() + 40).await;
+        broker.kill();
+        let before = so_far();
+        until("others are sent", async || so_far() >= before + sent_while_down).await;
         broker = tokio::task::spawn_blocking(move || {
-            broker.kill();
-            std::thread::sleep(Duration::from_millis(down));
             broker.run();
             broker
         })
         .await
         .unwrap();
     }
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    arrives(so_far()).await;
     load.call();
     sender.await.unwrap();
     let published = publisher.await.unwrap();
@@ -126,17 +132,15 @@ async fn a_failing_store_stops_partitions_and_nothing_is_lost_or_done_twice() {
     for chunk in numbers(200).chunks(20) {
         let messages = chunk.iter().flat_map(|n| KEYS.map(|key| Message::new(key, n.clone()))).collect();
         topics.publish(&topic, messages).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        let has_begun = async || seen(&store, KEYS[0]).await.contains(&chunk[0]);
+        until("the chunk has begun to arrive", has_begun).await;
     }
-    for key in KEYS {
-        until("all is seen", async || seen(&store, key).await.len() >= 200).await;
-    }
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    until("all is committed", async || lag_of(&topics, &topic).await == 0).await;
+    shutdown.call();
+    consumer.await.unwrap();
     for key in KEYS {
         assert_eq!(seen(&store, key).await, numbers(200), "of {key}");
     }
-    shutdown.call();
-    consumer.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,6 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 pub(crate) struct Line {
     /// How often a client that had all its answers asked again.
     pub(crate) trips: AtomicUsize,
+    /// The connection for wake-ups has asked all that it asks by itself.
+    pub(crate) listens: AtomicBool,
     /// Cuts the connection when the next COMMIT comes by: before or after the server has it.
     pub(crate) cut_before_commit: AtomicBool,
     pub(crate) cut_after_commit: AtomicBool,
@@ -47,13 +49,15 @@ async fn carry(client: TcpStream, server: TcpStream, line: Arc<Line>) {
         let mut questions = Frames { tagged: false, bytes: Vec::new() };
         let mut buffer = vec![0; 1 << 20];
         while let Ok(count @ 1..) = from_client.read(&mut buffer).await {
-            let mut commits = false;
+            let (mut commits, mut listens) = (false, false);
             for (tag, body) in questions.split(&buffer[..count]) {
                 if matches!(tag, 0 | b'Q' | b'S') && asked.fetch_add(1, Ordering::SeqCst) == 0 {
                     counted.trips.fetch_add(1, Ordering::SeqCst);
                 }
                 commits |= tag == b'Q' && body.starts_with(b"COMMIT");
+                listens |= tag == b'P' && String::from_utf8_lossy(&body).contains("pg_notify");
             }
+            counted.listens.fetch_or(listens, Ordering::SeqCst);
             if commits && counted.cut_before_commit.swap(false, Ordering::SeqCst) {
                 return;
             }

@@ -93,7 +93,11 @@ pub(crate) async fn until<F: Future<Output = bool>>(what: &str, condition: impl 
 }
 
 pub(crate) async fn lag(topics: &Topics) -> i64 {
-    topics.lag(TOPIC, GROUP).await.unwrap().iter().map(|lag| lag.lag).sum()
+    lag_of(topics, TOPIC).await
+}
+
+pub(crate) async fn lag_of(topics: &Topics, topic: &str) -> i64 {
+    topics.lag(topic, GROUP).await.unwrap().iter().map(|lag| lag.lag).sum()
 }
 
 pub(crate) fn numbers(count: usize) -> Vec<String> {
