@@ -43,18 +43,19 @@ impl Figure {
 }
 
 pub fn print(title: &str, figures: &[Figure]) {
+    let names: Vec<_> = figures.iter().map(|figure| format!("{} ({})", figure.name, figure.unit)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
     println!("\n{title}");
     println!(
-        "{:<44} {:>12} {:>12} {:>7} {:>9} {:>9}  wanted",
+        "{:<width$} {:>12} {:>12} {:>7} {:>9} {:>9}  wanted",
         "what", "ours", "reference", "ratio", "p50 µs", "p99 µs"
     );
-    for figure in figures {
+    for (name, figure) in names.iter().zip(figures) {
         let number = |value: Option<f64>| value.map_or(String::from("-"), |value| format!("{value:.0}"));
         let micros = |value: Option<u64>| value.map_or(String::from("-"), |value| value.to_string());
         let ratio = figure.ratio.map_or(String::from("-"), |ratio| format!("{ratio:.2}"));
         println!(
-            "{:<44} {:>12} {:>12} {:>7} {:>9} {:>9}  {}",
-            format!("{} ({})", figure.name, figure.unit),
+            "{name:<width$} {:>12} {:>12} {:>7} {:>9} {:>9}  {}",
             number(Some(figure.value)),
             number(figure.reference),
             ratio,
