@@ -70,7 +70,7 @@ fn check(steps: &Steps) -> Result<()> {
 
 fn test(servers: &Servers, args: &Args) -> Result<()> {
     let mut command = process::cargo();
-    command.args(["test", "--workspace", "--"]).args(&args.filter);
+    command.args(["test", "--workspace", "--no-fail-fast", "--"]).args(&args.filter);
     servers.tell(&mut command);
     process::run(&mut command)
 }

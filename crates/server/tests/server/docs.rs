@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::program::{dvor, run};
@@ -19,6 +19,8 @@ const LEFT_OUT: [(&str, &str); 2] = [
     ),
 ];
 
+/// The repository; tests run in the folder of their package.
+const ROOT: &str = "../..";
 const TERMINAL: &str = include_str!("docs/terminal.sh");
 /// Longer than the commands of a page take on a busy machine.
 const PATIENCE_SECONDS: &str = "400";
@@ -37,19 +39,16 @@ struct Block<'a> {
     text: String,
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 fn pages() -> Vec<Page> {
     let mut names = vec!["README.md".to_owned()];
-    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+    for entry in std::fs::read_dir(Path::new(ROOT).join("docs")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "md") {
             names.push(format!("docs/{}", path.file_name().unwrap().display()));
         }
     }
-    let read = |name: String| Page { text: std::fs::read_to_string(root().join(&name)).unwrap(), name };
+    let read =
+        |name: String| Page { text: std::fs::read_to_string(Path::new(ROOT).join(&name)).unwrap(), name };
     names.into_iter().map(read).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Starts the program and looks at what it says.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -184,7 +184,7 @@ pub async fn answer(request: RequestBuilder) -> (StatusCode, Value) {
 /// Compares with a golden file; `DVOR_TEST_UPDATE=1` writes it anew.
 #[track_caller]
 pub fn golden(name: &str, found: &str) {
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let path = Path::new("tests/golden").join(name);
     if std::env::var_os("DVOR_TEST_UPDATE").is_some() {
         std::fs::write(&path, found).unwrap();
     }

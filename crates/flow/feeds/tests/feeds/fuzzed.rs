@@ -10,7 +10,7 @@ use crate::read;
 
 /// The files of a folder of the repository, in the order of their names.
 fn files_in(folder: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").join(folder);
+    let folder = Path::new("../../..").join(folder);
     let mut paths: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths.iter().map(|path| std::fs::read(path).unwrap()).collect()

@@ -212,8 +212,7 @@ mod tests {
 
     #[test]
     fn the_jq_program_makes_the_same_card() {
-        let assets =
-            Arc::new(Assets::Folder(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../snippets").into()));
+        let assets = Arc::new(Assets::Folder("../../../snippets".into()));
         let making = |output_message| Making {
             parameter: "offer_card.jq",
             assets: &assets,
