@@ -74,15 +74,15 @@ pub async fn serve<C, A>(
     A: Future<Output = Result<Response, Infallible>> + Send + 'static,
 {
     let graceful = GracefulShutdown::new();
-    let short = abandoned == Abandoned::Finished;
+    let finished = abandoned == Abandoned::Finished;
     let mut server = auto::Builder::new(TokioExecutor::new());
     server
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_TIMEOUT)
-        .half_close(short)
-        // To send a short answer in two pieces takes longer than to put them together.
-        .writev(!short);
+        .half_close(finished)
+        // Short calls have short answers: to send one in two pieces takes longer than to put them together.
+        .writev(!finished);
     server.http2().timer(TokioTimer::new()).keep_alive_interval(PING_INTERVAL);
     let (server, room) = (Arc::new(server), Arc::new(Semaphore::new(limits.connections)));
     loop {

@@ -14,6 +14,7 @@ use serde::Serialize;
 use store::Shard;
 use web::{Access, Code, Problem, Result};
 
+use super::pieces;
 use crate::address::{self, Address, is_language};
 use crate::content::Content;
 use crate::get::read;
@@ -209,7 +210,7 @@ fn answer(headers: &HeaderMap, body: Bytes, content_type: &'static str) -> Respo
     let (status, body) = if unchanged {
         (StatusCode::NOT_MODIFIED, Body::empty())
     } else {
-        (StatusCode::OK, Body::from(body))
+        (StatusCode::OK, pieces::body(body))
     };
     let mut response = (status, body).into_response();
     let own = response.headers_mut();

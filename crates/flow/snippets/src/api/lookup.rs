@@ -10,6 +10,7 @@ use kit::Timestamp;
 use web::{Access, Code, Problem, Result};
 
 use super::http::write_content;
+use super::pieces;
 use crate::lookup::{Found, Question, lookup};
 use crate::prepare::Meant;
 use crate::snippets::Snippets;
@@ -42,7 +43,7 @@ async fn look_up(State(snippets): State<Snippets>, access: Access, body: Bytes) 
     }
     body.pop_if(|last| *last == b',');
     body.extend_from_slice(b"]}");
-    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+    Ok(([(header::CONTENT_TYPE, "application/json")], pieces::body(body.into())).into_response())
 }
 
 /// What stands around every document of one name and language. Written by hand, since content is JSON already and there

@@ -4,3 +4,4 @@ mod constant;
 pub mod http;
 pub(crate) mod letters;
 mod lookup;
+mod pieces;
