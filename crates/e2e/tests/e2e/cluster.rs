@@ -12,11 +12,11 @@ use e2e::load::Database;
 use kit::{Clock, Shutdown, Tasks};
 use store::{Range, SHARDS, Shard, Store};
 
+use crate::patience::{PATIENCE, until, until_within};
+
 const ROLE: &str = "relay";
 /// The contract: a dead process's tokens work elsewhere within this time.
 const TAKEOVER: Duration = Duration::from_secs(10);
-/// How long anything else may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Member {
     child: Child,
@@ -83,19 +83,10 @@ async fn workers(store: &Store) -> BTreeMap<Shard, String> {
     rows.into_iter().map(|(shard, _, work)| (shard, work.member)).collect()
 }
 
-async fn wait_until(what: &str, patience: Duration, mut is_so: impl AsyncFnMut() -> bool) -> Duration {
-    let began = Instant::now();
-    while !is_so().await {
-        assert!(began.elapsed() < patience, "{what} took longer than {patience:?}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    began.elapsed()
-}
-
 /// All tokens work, and each of the members has an even share.
 async fn wait_for_even_shares(store: &Store, members: &[&Member]) -> Duration {
     let fair = usize::from(SHARDS) / members.len();
-    wait_until("an even spread", PATIENCE, async || {
+    until_within(PATIENCE, "an even spread", async || {
         let workers = workers(store).await;
         let is_even = |member: &&Member| {
             let report = member.report();
@@ -134,7 +125,7 @@ async fn idle_costs(url: &str, members: &[&Member]) {
 
 /// From now until all that the member worked on was worked on by others.
 async fn until_others_work(store: &Store, gone: &str, patience: Duration) -> Duration {
-    wait_until("working elsewhere", patience, async || {
+    until_within(patience, "working elsewhere", async || {
         workers(store).await.values().all(|worker| worker != gone)
     })
     .await
@@ -182,7 +173,7 @@ async fn a_suspended_one_is_refused(store: &Store, member: &mut Member) {
     let took = until_others_work(store, &before.member, PATIENCE).await;
     println!("the tokens of a suspended process worked elsewhere after {took:?}");
     member.signal("-CONT");
-    wait_until("waking up", PATIENCE, async || member.report() != before).await;
+    until("waking up", async || member.report() != before).await;
     let after = member.report();
     let refused = after.refused - before.refused;
     println!("woken up, it had {refused} commits refused");
@@ -202,7 +193,7 @@ async fn a_lone_process_on_the_embedded_store_does_not_wait() {
         let began = Instant::now();
         let cluster = Cluster::join(store.clone(), Clock::system(), options, &tasks).await.unwrap();
         let holds_all = async || roles.iter().all(|role| cluster.held(role).len() == usize::from(SHARDS));
-        wait_until(start, PATIENCE, holds_all).await;
+        until(start, holds_all).await;
         let took = began.elapsed();
         println!("{start}: all tokens of 12 roles after {took:?}");
         assert!(took < Duration::from_secs(6), "{start} took {took:?}, as if it had waited for somebody");

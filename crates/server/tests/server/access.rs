@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::program::{Server, answer, dvor, run};
+use crate::program::{Server, answer, dvor, run, until};
 
 #[tokio::test]
 async fn each_scope_opens_its_own_rooms() {
@@ -40,10 +40,8 @@ async fn a_revoked_token_is_refused_and_the_doors_stay_closed() {
     let id = admin.split('_').nth(1).unwrap();
     assert_eq!(server.command(&["token", "revoke", id]).code, 0);
     let began = Instant::now();
-    while server.get_as(&admin, "/v1/topics").await.0 != 401 {
-        assert!(began.elapsed() < Duration::from_secs(5), "a revoked token still works");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    until("the token is refused", async || server.get_as(&admin, "/v1/topics").await.0 == 401).await;
+    assert!(began.elapsed() < Duration::from_secs(5), "a revoked token still works");
     assert_eq!(server.get("/v1/topics").await.0, 401);
     server.command(&["token", "revoke", "0000"]).refused(3, &["there is no access token"]);
 

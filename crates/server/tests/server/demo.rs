@@ -1,10 +1,9 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::program::{client, dvor};
+use crate::program::{client, dvor, eventually};
 
 /// Ends with the test, also with one that failed.
 struct Demo(Child);
@@ -16,19 +15,13 @@ impl Drop for Demo {
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// Asks until the answer is as wanted.
 async fn until(address: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-    let began = Instant::now();
-    loop {
-        let found: Value = client().get(address).send().await.unwrap().json().await.unwrap();
-        if wanted(&found) {
-            return found;
-        }
-        assert!(began.elapsed() < PATIENCE, "{address}: {found}");
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
+    eventually(async || {
+        let answer: Value = client().get(address).send().await.unwrap().json().await.unwrap();
+        if wanted(&answer) { Ok(answer) } else { Err(format!("{address}: {answer}")) }
+    })
+    .await
 }
 
 #[tokio::test]

@@ -1,7 +1,5 @@
 //! Offers through the whole server: tokens, both ports, and the events that leave.
 
-use std::time::{Duration, Instant};
-
 use model::Content;
 use offers::api::grpc::OffersClient;
 use reqwest::Method;
@@ -13,7 +11,7 @@ use tonic::{Code, Request, Status};
 use wire::model::{Attribute, Value as Typed, value};
 use wire::offers::{CreateRequest, GetRequest, LookupRequest, Opinion, SellerRequest, opinion};
 
-use crate::program::{Server, answer};
+use crate::program::{Server, answer, eventually};
 
 fn phone(seller: &str) -> Value {
     json!({
@@ -41,16 +39,13 @@ async fn an_offer_is_its_sellers_alone_and_its_changes_leave() {
     let (status, changed) = answer(patch.json(&json!({"title": "iPhone 13 mini"}))).await;
     assert_eq!((status.as_u16(), &changed["version"]), (200, &json!(2)), "{changed}");
 
-    let began = Instant::now();
-    loop {
+    let records = eventually(async || {
         let records = server.get_as(&admin, "/v1/topics/offers.changes/records").await.1;
-        if records["items"].as_array().is_some_and(|items| items.len() == 2) {
-            assert!(records["items"].as_array().unwrap().iter().all(|record| record["key"] == offer["id"]));
-            break;
-        }
-        assert!(began.elapsed() < Duration::from_secs(20), "{records}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+        let items = records["items"].as_array().filter(|items| items.len() == 2).cloned();
+        items.ok_or_else(|| records.to_string())
+    })
+    .await;
+    assert!(records.iter().all(|record| record["key"] == offer["id"]), "{records:?}");
 }
 
 #[derive(Clone)]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The program without the settings of whoever runs the tests.
 pub fn dvor() -> Command {
@@ -192,11 +192,19 @@ pub fn golden(name: &str, found: &str) {
     assert!(expected == found, "{name} differs; look at it and run again with DVOR_TEST_UPDATE=1:\n{found}");
 }
 
-/// Asks again and again until the answer is yes.
-pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+/// Looks again and again until what is looked for is there; what is seen in its place is told when it never comes.
+pub async fn eventually<T>(mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
     let began = Instant::now();
-    while !holds().await {
-        assert!(began.elapsed() < Duration::from_secs(20), "it never came to it: {what}");
+    loop {
+        match look().await {
+            Ok(found) => return found,
+            Err(seen) => assert!(began.elapsed() < PATIENCE, "it never came to it: {seen}"),
+        }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// Asks again and again until the answer is yes.
+pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    eventually(async || if holds().await { Ok(()) } else { Err(what.to_owned()) }).await;
 }

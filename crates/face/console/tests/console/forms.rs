@@ -6,7 +6,7 @@ use feeds::{FeedKey, history};
 use wire::feeds::TaskStatus;
 
 use crate::browser::Browser;
-use crate::world::{OWN, SELLER, World, goods};
+use crate::world::{OWN, SELLER, World, eventually, goods};
 
 fn feed_address() -> String {
     let encoded = percent_encoding::utf8_percent_encode(SELLER, percent_encoding::NON_ALPHANUMERIC);
@@ -167,15 +167,11 @@ async fn a_dead_letter_is_retried_and_dropped() {
     let bad = topics::Message::new("k", "no opinion".as_bytes().to_vec());
     world.topics.publish(offers::OPINIONS_TOPIC, vec![bad]).await.unwrap();
     let mut browser = Browser::at_home(&world.router);
-    let began = std::time::Instant::now();
-    let page = loop {
+    let page = eventually(async || {
         let page = browser.get("/console/topics/moderation.opinions").await;
-        if page.text.contains("letters/drop") {
-            break page;
-        }
-        assert!(began.elapsed() < std::time::Duration::from_secs(30), "no dead letter");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    };
+        if page.text.contains("letters/drop") { Ok(page) } else { Err("no dead letter".to_owned()) }
+    })
+    .await;
     browser.get("/console").await.has("Dead letters of topics");
     let field = |name: &str| {
         let (_, rest) = page.text.split_once(&format!("name=\"{name}\" value=\"")).unwrap();

@@ -3,7 +3,7 @@
 use axum::http::{StatusCode, header};
 
 use crate::browser::Browser;
-use crate::world::{SELLER, World, goods};
+use crate::world::{SELLER, World, eventually, goods};
 
 fn seller_address() -> String {
     let encoded = percent_encoding::utf8_percent_encode(SELLER, percent_encoding::NON_ALPHANUMERIC);
@@ -156,11 +156,11 @@ async fn an_offer_leads_to_its_line_and_its_snippets() {
     let address = found.location().to_owned();
     let id = address.rsplit('/').next().unwrap().to_owned();
     // Snippets come by topic.
-    let began = std::time::Instant::now();
-    while world.snippets.documents("offer", &id).await.unwrap().len() < 4 {
-        assert!(began.elapsed() < std::time::Duration::from_secs(30), "no snippets of {id}");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    eventually(async || {
+        let documents = world.snippets.documents("offer", &id).await.unwrap();
+        if documents.len() >= 4 { Ok(()) } else { Err(format!("no snippets of {id}")) }
+    })
+    .await;
     let page = browser.get(&address).await;
     page.has("Дрель 7")
         .has("5490.00 RUB")

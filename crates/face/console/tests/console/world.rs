@@ -164,17 +164,11 @@ impl World {
     }
 
     pub(crate) async fn until(&self, key: &FeedKey, task_id: i64, wanted: impl Fn(&Load) -> bool) -> Load {
-        for _ in 0..1_500 {
+        eventually(async || {
             let load = feeds::history::load(&self.feeds, key, task_id).await.unwrap();
-            if wanted(&load) {
-                return load;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!(
-            "the load never came to where it should: {:?}",
-            feeds::history::load(&self.feeds, key, task_id).await
-        );
+            if wanted(&load) { Ok(load) } else { Err(format!("{load:?}")) }
+        })
+        .await
     }
 
     /// A seller with a load that has good, bad and hostile offers; then a wide second load that the guard holds.
@@ -207,4 +201,17 @@ pub(crate) fn goods(range: std::ops::Range<usize>) -> String {
     text += &line("<i>id</i>", "", "Москва");
     text += &line("nowhere", "Дрель нигде", "<u>Нигдеград</u>");
     text
+}
+
+/// Looks again and again until what is looked for is there; what is seen in its place is told when it never comes.
+pub(crate) async fn eventually<T>(mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
+    let mut seen = String::new();
+    for _ in 0..1_500 {
+        seen = match look().await {
+            Ok(found) => return found,
+            Err(seen) => seen,
+        };
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("it never came to it: {seen}");
 }

@@ -1,16 +1,11 @@
 //! Feeds as a client of the API sees them.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
-use crate::program::{Server, answer};
-
-/// Longer than a load takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
-const LOOK: Duration = Duration::from_millis(30);
+use crate::program::{Server, answer, eventually};
 
 /// A server that may call the shop, which is on this machine.
 pub fn server() -> Server {
@@ -89,15 +84,12 @@ impl<'a> Feed<'a> {
 
     /// Asks again until the answer is as wanted.
     pub async fn until(&self, path: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let began = Instant::now();
-        loop {
-            let found = self.get(path).await;
-            if wanted(&found) {
-                return found;
-            }
-            assert!(began.elapsed() < PATIENCE, "{path}: {found}\n{}", self.server.log());
-            tokio::time::sleep(LOOK).await;
-        }
+        eventually(async || {
+            let answer = self.get(path).await;
+            let seen = || format!("{path}: {answer}\n{}", self.server.log());
+            if wanted(&answer) { Ok(answer) } else { Err(seen()) }
+        })
+        .await
     }
 
     /// Prices of the feed's own offers by external id.
@@ -132,14 +124,7 @@ pub fn goods(goods: impl IntoIterator<Item = (u32, u32)>) -> String {
 }
 
 pub async fn wait_for<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(began.elapsed() < PATIENCE, "{what} never came");
-        tokio::time::sleep(LOOK).await;
-    }
+    eventually(async || look().ok_or_else(|| what.to_owned())).await
 }
 
 /// The name of a problem.

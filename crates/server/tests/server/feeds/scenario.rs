@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::client::{Feed, goods, problem, server, wait_for};
 use super::shop::Shop;
+use crate::program::until;
 
 /// Version and price of each offer of the feed.
 async fn versions(feed: &Feed<'_>) -> Vec<(String, i64)> {
@@ -85,11 +86,7 @@ async fn a_feed_lives_its_life() {
 
     // Removed with its offers; the manual one stays, and so does the other feed.
     assert_eq!(feed.call(Method::DELETE, "?offers=delete", None).await.0, 202);
-    let began = std::time::Instant::now();
-    while feed.all_offers().await.len() != 4 {
-        assert!(began.elapsed().as_secs() < 60, "{:?}", feed.all_offers().await);
-        tokio::time::sleep(std::time::Duration::from_millis(30)).await;
-    }
+    until("four offers are left", async || feed.all_offers().await.len() == 4).await;
     assert_eq!(feed.offers().await.len(), 0);
     assert_eq!(versions(&other).await, others, "two namespaces never touch");
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::client::{Feed, goods, problem, server, wait_for};
 use super::shop::Shop;
-use crate::program::{Server, answer};
+use crate::program::{Server, answer, eventually};
 
 #[tokio::test]
 async fn the_schema_and_the_example_are_served_and_the_example_loads() {
@@ -187,16 +187,12 @@ async fn a_feed_goes_as_chosen_and_the_other_stays() {
     assert_eq!(remove("two", "make_manual").await.0, 202);
     assert_eq!(remove("two", "make_manual").await.0, 404, "it is gone");
     // Two of the first feed are gone, two of the second are manual, two of the third are as they were.
-    let began = std::time::Instant::now();
-    let offers = loop {
+    let offers = eventually(async || {
         let offers = of("three").all_offers().await;
         let manual = offers.iter().filter(|offer| offer["origin"]["kind"] == "manual").count();
-        if (offers.len(), manual) == (4, 2) {
-            break offers;
-        }
-        assert!(began.elapsed().as_secs() < 60, "{offers:?}");
-        tokio::time::sleep(std::time::Duration::from_millis(30)).await;
-    };
+        if (offers.len(), manual) == (4, 2) { Ok(offers) } else { Err(format!("{offers:?}")) }
+    })
+    .await;
     assert!(offers.iter().all(|offer| offer["status"] == "active"), "{offers:?}");
     assert_eq!(of("three").offers().await.len(), 2);
     let list = answer(server.request(Method::GET, "/v1/sellers/shop/feeds")).await.1;
