@@ -41,6 +41,17 @@ def price:
 
 def text: if . == null or . == "" then null else . end;
 
+# As `photo_order` has them; what it does not name follows in the seller's order.
+def shown_photos:
+  (.photo_order // []) as $order
+  | [.photos // [] | to_entries[]
+      | .key as $place
+      | .value
+      | select(.state == "READY")
+      | {photo: {hash, width: (.width // 0), height: (.height // 0)},
+         place: [(.url as $url | [$order | to_entries[] | select(.value == $url) | .key] | .[0] // ($order | length)), $place]}]
+  | sort_by(.place) | map(.photo);
+
 .offer as $offer
 | ($offer.content // {}) as $content
 | if $offer.status == "DELETED" or $offer.archived == true then empty else
@@ -55,7 +66,7 @@ def text: if . == null or . == "" then null else . end;
       vendor: ($content.vendor | text),
       place: ($content.location.name | text),
       url: ($content.url | text),
-      photos: [$offer.photos[]? | select(.state == "READY") | {hash, width: (.width // 0), height: (.height // 0)}],
+      photos: ($offer // {} | shown_photos),
       version: (.version // 0)
     }
     | with_entries(select(.value != null and .value != []))

@@ -1,4 +1,4 @@
-//! `cargo xtask bench` and `cargo xtask torture`: the long programs of `crates/e2e`, built for release. They write
+//! `cargo xtask bench` and `cargo xtask torture`: the two long programs of `crates/e2e`, built with the profile `dist`. They write
 //! their own results under `bench/results/`.
 
 use std::path::PathBuf;
@@ -31,75 +31,68 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    fn prefix(self) -> &'static str {
+    /// The program, and the folder of its source.
+    fn program(self) -> &'static str {
         match self {
-            Kind::Bench => "bench-",
-            Kind::Torture => "torture-",
+            Kind::Bench => "bench",
+            Kind::Torture => "torture",
         }
     }
 }
 
 pub(crate) fn run(kind: Kind, args: &Args) -> Result<()> {
-    let programs = choose(programs(kind)?, kind, args.name.as_deref())?;
+    let names = choose(names(kind)?, kind, args.name.as_deref())?;
     let steps = Steps::default();
-    let result = run_all(&steps, &programs, args);
+    let result = run_all(&steps, kind, &names, args);
     steps.print_table();
     result
 }
 
-fn run_all(steps: &Steps, programs: &[String], args: &Args) -> Result<()> {
+fn run_all(steps: &Steps, kind: Kind, names: &[String], args: &Args) -> Result<()> {
     steps.run("build", || {
-        // Only what is asked for: to link a program takes minutes.
         let mut build = process::cargo();
-        build.args(["build", "--release", "-p", "dvor", "-p", "dvor-e2e", "--bin", "dvor"]);
-        process::run(build.args(programs.iter().flat_map(|program| ["--bin", program])))
+        build.args(["build", "--profile", "dist", "-p", "dvor", "-p", "dvor-e2e", "--bin", "dvor"]);
+        process::run(build.args(["--bin", kind.program()]))
     })?;
     let servers = if args.no_services { None } else { Some(steps.run("servers", Servers::start)?) };
     for missing in servers.iter().flat_map(Servers::missing) {
         println!("!!!! no {}: {}", missing.name, missing.reason);
     }
-    for program in programs {
+    for name in names {
         // Not by `cargo run`: alone, the program has other features, and would be built once more.
-        let mut command = Command::new(built()?.join(program));
-        command.current_dir(process::root()).args(&args.program_args);
+        let mut command = Command::new(built()?.join(kind.program()));
+        command.current_dir(process::root()).arg(name).args(&args.program_args);
         if let Some(servers) = &servers {
             servers.tell(&mut command);
         }
-        steps.run(program, || process::run(&mut command))?;
+        steps.run(&format!("{} {name}", kind.program()), || process::run(&mut command))?;
     }
     Ok(())
 }
 
-/// Where cargo puts what it builds for release: beside what it has built for us.
+/// Where cargo puts what it builds with the profile `dist`: beside what it has built for us.
 fn built() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     let folder = own.ancestors().nth(2).context("xtask is not in a folder of cargo's")?;
-    Ok(folder.join("release"))
+    Ok(folder.join("dist"))
 }
 
-fn choose(programs: Vec<String>, kind: Kind, name: Option<&str>) -> Result<Vec<String>> {
-    if programs.is_empty() {
-        bail!("there is no {}… in {PROGRAMS} yet", kind.prefix());
+fn choose(names: Vec<String>, kind: Kind, name: Option<&str>) -> Result<Vec<String>> {
+    let Some(name) = name else { return Ok(names) };
+    if !names.iter().any(|known| known == name) {
+        bail!("there is no {} {name}; there is: {}", kind.program(), names.join(", "));
     }
-    let Some(name) = name else { return Ok(programs) };
-    let wanted = format!("{}{name}", kind.prefix());
-    if !programs.contains(&wanted) {
-        bail!("there is no {wanted} in {PROGRAMS}; there is: {}", programs.join(", "));
-    }
-    Ok(vec![wanted])
+    Ok(vec![name.to_owned()])
 }
 
-/// The programs of one kind, by the names of their files or folders.
-fn programs(kind: Kind) -> Result<Vec<String>> {
-    let folder = process::root().join(PROGRAMS);
-    if !folder.exists() {
-        return Ok(Vec::new());
-    }
+/// What the program can do, by the names of its files.
+fn names(kind: Kind) -> Result<Vec<String>> {
+    let folder = process::root().join(PROGRAMS).join(kind.program());
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(&folder).with_context(|| format!("cannot read {PROGRAMS}"))? {
+    for entry in std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if name.starts_with(kind.prefix()) {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().replace('_', "-");
+        if name != "main" {
             names.push(name);
         }
     }
@@ -113,10 +106,10 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_refused_with_the_known_ones() {
-        let known = vec!["bench-read".to_owned(), "bench-store".to_owned()];
+        let known = vec!["read".to_owned(), "store".to_owned()];
         let chosen = |name| choose(known.clone(), Kind::Bench, name);
         assert_eq!(chosen(None).unwrap().len(), 2);
-        assert_eq!(chosen(Some("store")).unwrap(), ["bench-store"]);
-        assert!(chosen(Some("stor")).unwrap_err().to_string().contains("bench-read, bench-store"));
+        assert_eq!(chosen(Some("store")).unwrap(), ["store"]);
+        assert!(chosen(Some("stor")).unwrap_err().to_string().contains("read, store"));
     }
 }

@@ -34,9 +34,9 @@ enum Verb {
     Tidy,
     /// Start PostgreSQL, Kafka and S3 and hold them until Ctrl-C or the end of stdin
     Services(services::Args),
-    /// Run the benchmarks of crates/e2e (bench-<name>); without a name, all of them
+    /// Run the benchmarks of crates/e2e (src/bin/bench); without a name, all of them
     Bench(bench::Args),
-    /// Run the long kill and fault tests of crates/e2e (torture-<name>); without a name, all of them
+    /// Run the long kill and fault tests of crates/e2e (src/bin/torture); without a name, all of them
     Torture(bench::Args),
     /// Run the fuzz targets of fuzz/; without a name, all of them
     Fuzz(fuzz::Args),

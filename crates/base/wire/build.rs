@@ -3,8 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-use prost::Message as _;
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Asked when it runs: another check-out may have compiled it.
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../../proto");
@@ -15,16 +13,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for file in &files {
         println!("cargo:rerun-if-changed={}", file.display());
     }
-    let descriptors = protox::compile(&files, [&root])?;
+    let mut compiler = protox::Compiler::new([&root])?;
+    compiler.include_imports(true).open_files(&files)?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
+    // As the compiler writes it: the generated types of descriptors drop options of our own.
+    fs::write(out.join("descriptors.bin"), compiler.encode_file_descriptor_set())?;
     prost_build::Config::new()
+        // The library's own `Any` cannot be written as JSON.
+        .compile_well_known_types()
+        .extern_path(".google.protobuf.Any", "crate::Any")
         .message_attribute(".", "#[derive(serde::Serialize, serde::Deserialize)] #[serde(default)]")
         .enum_attribute(
             ".",
             "#[derive(serde::Serialize, serde::Deserialize)] #[serde(rename_all = \"snake_case\")]",
         )
-        .compile_fds(descriptors)?;
+        // In the order of their keys, so that equal messages are equal bytes.
+        .btree_map([".dvor.united", ".dvor.silver"])
+        .compile_fds(compiler.file_descriptor_set())?;
     Ok(())
 }
 

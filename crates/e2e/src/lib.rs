@@ -1,7 +1,7 @@
 //! Scenario, crash and speed tests of the whole, and what they share. Nothing here is shipped.
 //!
-//! `src/bin/bench-*.rs` print figures beside a reference measured in the same run (`cargo xtask bench`);
-//! `src/bin/torture-*.rs` kill real processes at random moments and check what is left (`cargo xtask torture`);
+//! `src/bin/bench` prints figures beside a reference measured in the same run (`cargo xtask bench`);
+//! `src/bin/torture` kills real processes at random moments and checks what is left (`cargo xtask torture`);
 //! `tests/` holds what CI runs of both, in short form.
 
 pub mod bench;
@@ -12,6 +12,7 @@ pub mod http_rate;
 pub mod import;
 pub mod load;
 pub mod own_feed;
+pub mod peers;
 pub mod program;
 pub mod redis;
 pub mod snippets_ttl;

@@ -134,7 +134,9 @@ async fn open(folder: &Path, data: &Path, clock: Clock) -> anyhow::Result<(Store
     let store = Store::open(&[format!("embedded:{}", data.display())], Schema::new(tables), &options).await?;
     let topics = Topics::open("embedded:", store.clone(), Tokens::all(), topics::Options::default())?;
     let options = snippets::Options { config: Some(config), ..Default::default() };
-    let snippets = Snippets::open(store.clone(), topics, None, clock, Registry::shipped(), options).await?;
+    let cluster = cluster::Cluster::solo(store.clone(), clock.clone());
+    let snippets =
+        Snippets::open(store.clone(), topics, cluster, clock, Registry::shipped(), options).await?;
     Ok((store, snippets))
 }
 

@@ -1,6 +1,6 @@
 //! What all parts of a process share. It is made once, by `App::open`, and handed on; there are no globals.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -12,13 +12,18 @@ use kit::{Clock, Shutdown, Tasks};
 use metrics_exporter_prometheus::PrometheusHandle;
 use offers::Offers;
 use photos::Photos;
+use silver::Silver;
+use stages::Stages;
+use stages::builtin::video::Videos;
 use store::{Schema, Store, TableSpec};
 use tokio::sync::Semaphore;
 use topics::Topics;
+use united::United;
 
 use crate::access::{self, Access, LocalKey, Rates, Verifier};
 use crate::config::Config;
 use crate::data;
+use crate::export::MasterData;
 use crate::http::{Backups, Tally};
 use crate::roles::Role;
 
@@ -37,14 +42,18 @@ pub struct Parts {
     pub offers: Offers,
     pub feeds: Feeds,
     pub photos: Photos,
-    /// `None` in a command, which takes no part in the work.
-    pub cluster: Option<Cluster>,
+    pub stages: Stages,
+    pub united: United,
+    pub silver: Silver,
+    pub cluster: Cluster,
     pub verifier: Verifier,
     pub rates: Rates,
     pub local_key: LocalKey,
     pub metrics: PrometheusHandle,
     pub calls: Tally,
     pub backups: Backups,
+    /// With the role `snippets`, when they are open.
+    pub snippets: OnceLock<snippets::Snippets>,
     /// Called when the process begins to end: it takes no new work and says that it is not ready.
     pub ending: Shutdown,
     /// What must go on until all other work has ended: the membership in the cluster.
@@ -76,27 +85,39 @@ impl App {
             Part::Member => {
                 let options = membership(&config);
                 let joined = Cluster::join(store.clone(), clock.clone(), options, &last_tasks).await;
-                Some(joined.map_err(|error| match error {
+                joined.map_err(|error| match error {
                     // The store's error knows its exit code.
                     cluster::Error::Store(error) => anyhow::Error::new(error),
                     error => anyhow::Error::new(error),
-                })?)
+                })?
             }
-            Part::Onlooker => None,
+            // A command takes no part in the work of others.
+            Part::Onlooker => Cluster::solo(store.clone(), clock.clone()),
         };
         let topics =
             Topics::open(&config.topics, store.clone(), cluster.clone(), topic_options(&config, &clock));
         let mut file_options = files::Options::new(config.data.join("incoming"));
         file_options.clock = clock.clone();
         let files = files::open(&config.files, store.clone(), file_options)?;
-        let offers = Offers::new(store.clone(), clock.clone(), config.offers.clone(), open_catalog(&config)?)
-            .with_files(files.clone());
+        let catalog = open_catalog(&config)?;
+        let united = United::new(store.clone(), clock.clone(), catalog.clone()).with_cluster(cluster.clone());
+        let silver = Silver::new(united.clone());
+        let offers = Offers::new(store.clone(), clock.clone(), config.offers.clone(), catalog)
+            .with_files(files.clone())
+            .with_cluster(cluster.clone())
+            .with_keeper(Arc::new(MasterData(silver.clone())));
         let topics = topics?;
         let feeds = open_feeds(&config, &store, &topics, &files, &offers);
+        let stages = open_stages(&config, &offers);
+        // Whoever writes offers knows from the first one on which stages want to hear of it.
+        stages.refresh().await?;
         Ok(Self(Arc::new(Parts {
             topics,
             feeds,
+            stages,
             photos: open_photos(&config, &store, &files, cluster.clone(), &clock),
+            silver,
+            united,
             files,
             offers,
             cluster,
@@ -106,6 +127,7 @@ impl App {
             metrics,
             calls: Tally::default(),
             backups: Backups::default(),
+            snippets: OnceLock::new(),
             ending: Shutdown::new(),
             last_tasks,
             clock,
@@ -121,11 +143,17 @@ impl App {
         Ok(access)
     }
 
+    /// Returns when background work has panicked.
+    pub async fn broken(&self, tasks: &Tasks) {
+        tokio::select! {
+            () = tasks.broken() => {}
+            () = self.last_tasks.broken() => {}
+        }
+    }
+
     /// Leaves the cluster, handing the work over, and closes the engines after everything handed to them is durable.
     pub async fn close(&self) -> Result<()> {
-        if let Some(cluster) = &self.cluster
-            && let Err(error) = cluster.leave().await
-        {
+        if let Err(error) = self.cluster.leave().await {
             // The others will notice by themselves, a few seconds later.
             tracing::warn!("the cluster could not be told of the end: {error}");
         }
@@ -144,13 +172,19 @@ fn membership(config: &Config) -> cluster::Options {
     }
 }
 
-fn open_photos(
-    config: &Config,
-    store: &Store,
-    files: &Files,
-    cluster: Option<Cluster>,
-    clock: &Clock,
-) -> Photos {
+fn open_stages(config: &Config, offers: &Offers) -> Stages {
+    let settings = config.stages.clone();
+    let connect = stages::api::plugin::connect(&settings);
+    let options = fetch::Options {
+        allowed: config.downloads.allowed.clone(),
+        proxy: config.downloads.proxy.clone(),
+        ..fetch::Options::default()
+    };
+    let videos = Videos::new(config.video_providers.clone(), options);
+    Stages::new(offers.clone(), settings, stages::builtin::all(offers, videos), connect)
+}
+
+fn open_photos(config: &Config, store: &Store, files: &Files, cluster: Cluster, clock: &Clock) -> Photos {
     let settings = config.photos.clone();
     let fetcher = fetch::Fetcher::new(fetch::Options {
         allowed: config.downloads.allowed.clone(),
@@ -209,9 +243,12 @@ pub fn tables() -> Vec<TableSpec> {
         files::tables(),
         cluster::tables(),
         offers::tables(),
+        stages::tables(),
         photos::tables(),
         feeds::tables(),
         snippets::tables(),
+        united::tables(),
+        silver::tables(),
     ]
     .concat()
 }

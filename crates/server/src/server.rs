@@ -78,9 +78,17 @@ impl Server {
 
     /// Waits for SIGTERM or Ctrl-C, and ends.
     pub async fn run(mut self) -> Result<()> {
-        let name = self.signals.next().await;
-        tracing::info!("{name}: finishing what is under way; a second signal ends at once");
-        self.end().await
+        tokio::select! {
+            name = self.signals.next() => {
+                tracing::info!("{name}: finishing what is under way; a second signal ends at once");
+                self.end().await
+            }
+            () = self.app.broken(&self.tasks) => {
+                tracing::error!("a background task panicked: the process ends, so that its work is taken over");
+                self.end().await?;
+                anyhow::bail!("a background task panicked; the log says where");
+            }
+        }
     }
 
     /// Finishes what is under way and closes everything.

@@ -69,5 +69,7 @@ pub fn metrics() -> Result<PrometheusHandle> {
         [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
     let builder =
         PrometheusBuilder::new().set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &seconds)?;
-    Ok(builder.install_recorder()?)
+    let recorder = builder.install_recorder()?;
+    crate::metrics::describe();
+    Ok(recorder)
 }

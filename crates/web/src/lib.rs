@@ -8,13 +8,16 @@
 //! - [`Access`]: who calls and what for. The server's guard verifies the token and puts it into the request; a route takes
 //!   it as an argument and asks it for what it needs. There is no route without that question.
 //! - [`Page`] and [`limit`]: lists in parts.
+//! - [`Verdict`] and [`Judged`]: what people do with things that failed, `…/failures/{id}/{verdict}`.
 //!
 //! Not here: tokens and their storage, listening, time limits, metrics. Those are the server's.
 
 mod access;
+mod failures;
 mod paging;
 mod problem;
 
 pub use access::{Access, Scope};
-pub use paging::{Page, limit};
+pub use failures::{Judged, Verdict};
+pub use paging::{Page, limit, within};
 pub use problem::{Code, FieldError, Language, Problem, ProblemBody, Result};

@@ -19,11 +19,16 @@ impl<T> Page<T> {
 
 /// The caller's limit, or the usual one.
 pub fn limit(asked: Option<usize>, usual: usize, most: usize) -> Result<usize> {
+    within("limit", asked, usual, most)
+}
+
+/// A number of the query from 1 on, or the usual one.
+pub fn within(field: &str, asked: Option<usize>, usual: usize, most: usize) -> Result<usize> {
     match asked {
         None => Ok(usual),
-        Some(limit) if (1..=most).contains(&limit) => Ok(limit),
-        Some(limit) => {
-            Err(Problem::field("limit", "out_of_range", format!("{limit} is not between 1 and {most}")))
+        Some(number) if (1..=most).contains(&number) => Ok(number),
+        Some(number) => {
+            Err(Problem::field(field, "out_of_range", format!("{number} is not between 1 and {most}")))
         }
     }
 }

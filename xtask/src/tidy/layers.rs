@@ -11,15 +11,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("engines", &["base"]),
     ("knowledge", &["base"]),
     ("web", &["base", "engines"]),
-    ("flow", &["base", "engines", "knowledge", "web"]),
-    ("face", &["base", "engines", "knowledge", "web", "flow"]),
+    ("testing", &["base", "engines"]),
+    ("flow", &["base", "engines", "knowledge", "web", "testing"]),
+    ("face", &["base", "engines", "knowledge", "web", "flow", "testing"]),
     ("server", &["base", "engines", "knowledge", "web", "flow", "face"]),
     ("e2e", &["base", "engines", "knowledge", "web", "flow", "face", "server", "e2e"]),
     ("xtask", &[]),
 ];
 
 /// The arrows inside of a layer. Engines stand on each other in one order; of the flow, a stage's save is an
-/// offer's save, and all else meets in topics.
+/// offer's save, gold's write-back is one transaction with the united offer, and all else meets in topics.
 const ARROWS: &[(&str, &str)] = &[
     ("engines/store", "engines/servers"),
     ("engines/topics", "engines/servers"),
@@ -29,6 +30,7 @@ const ARROWS: &[(&str, &str)] = &[
     ("engines/files", "engines/store"),
     ("engines/files", "engines/topics"),
     ("flow/stages", "flow/offers"),
+    ("flow/silver", "flow/united"),
 ];
 
 /// Packages that only some layers may name: the clients of databases, Kafka and S3 are the engines' business, the

@@ -11,6 +11,7 @@ mod exceptions;
 mod layers;
 mod manifest;
 mod mask;
+mod metrics;
 mod sizes;
 mod words;
 
@@ -46,6 +47,7 @@ pub(crate) fn run() -> Result<()> {
     problems.extend(sources.iter().flat_map(layers::check_source));
     problems.extend(manifests.iter().filter_map(manifest::check_lints));
     problems.extend(sources.iter().flat_map(words::check));
+    problems.extend(metrics::check(&sources));
     let exceptions = exceptions::read(&sources)?;
     problems.extend(exceptions.judge(&sources.iter().flat_map(sizes::oversize).collect::<Vec<_>>()));
     problems.sort();

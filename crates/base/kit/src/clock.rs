@@ -58,7 +58,14 @@ impl<'de> Deserialize<'de> for Timestamp {
 
 /// Tells the time: the system's, or one that a test sets and moves by hand.
 #[derive(Clone, Debug, Default)]
-pub struct Clock(Option<Arc<AtomicI64>>);
+pub struct Clock(Option<Arc<Manual>>);
+
+/// In microseconds.
+#[derive(Debug, Default)]
+struct Manual {
+    now: AtomicI64,
+    suspended: AtomicI64,
+}
 
 impl Clock {
     pub fn system() -> Self {
@@ -66,12 +73,12 @@ impl Clock {
     }
 
     pub fn manual(start: Timestamp) -> Self {
-        Self(Some(Arc::new(AtomicI64::new(start.0))))
+        Self(Some(Arc::new(Manual { now: AtomicI64::new(start.0), suspended: AtomicI64::default() })))
     }
 
     pub fn now(&self) -> Timestamp {
-        if let Some(time) = &self.0 {
-            return Timestamp(time.load(Ordering::SeqCst));
+        if let Some(manual) = &self.0 {
+            return Timestamp(manual.now.load(Ordering::SeqCst));
         }
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
@@ -79,10 +86,51 @@ impl Clock {
 
     /// Moves a manual clock on; the system's cannot be moved.
     pub fn advance(&self, by: Duration) {
-        if let Some(time) = &self.0 {
-            time.fetch_add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX), Ordering::SeqCst);
+        if let Some(manual) = &self.0 {
+            manual.now.fetch_add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX), Ordering::SeqCst);
         }
     }
+
+    /// How long the machine has been suspended since it was started. Neither `Instant` nor a sleep counts that time, but the
+    /// world outside does.
+    pub fn suspended(&self) -> Duration {
+        match &self.0 {
+            Some(manual) => {
+                Duration::from_micros(u64::try_from(manual.suspended.load(Ordering::SeqCst)).unwrap_or(0))
+            }
+            None => system_suspended(),
+        }
+    }
+
+    /// Suspends a manual clock's machine for a while; the system's cannot be suspended.
+    pub fn suspend(&self, by: Duration) {
+        self.advance(by);
+        if let Some(manual) = &self.0 {
+            manual.suspended.fetch_add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX), Ordering::SeqCst);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn system_suspended() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    let read = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
+    let mut suspended = Duration::ZERO;
+    // Whoever is interrupted between the readings reads again.
+    for _ in 0..4 {
+        let awake = read(ClockId::Monotonic);
+        suspended = read(ClockId::Boottime).saturating_sub(awake);
+        if read(ClockId::Monotonic).saturating_sub(awake) < Duration::from_millis(1) {
+            break;
+        }
+    }
+    suspended
+}
+
+/// Elsewhere the clock of `Instant` counts it, or nobody can say.
+#[cfg(not(target_os = "linux"))]
+fn system_suspended() -> Duration {
+    Duration::ZERO
 }
 
 #[cfg(test)]
@@ -105,5 +153,16 @@ mod tests {
         assert_eq!(clock.now(), Timestamp(12));
         assert_eq!(clock.now().since(Timestamp(2)), Duration::from_micros(10));
         assert_eq!(Timestamp(2).since(clock.now()), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_suspended_machine_is_told_by_its_clock() {
+        let clock = Clock::manual(Timestamp(5));
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(clock.suspended(), Duration::ZERO);
+        clock.suspend(Duration::from_secs(2));
+        assert_eq!((clock.suspended(), clock.now()), (Duration::from_secs(2), Timestamp(3_000_005)));
+        let (before, after) = (Clock::system().suspended(), Clock::system().suspended());
+        assert!(before.abs_diff(after) < Duration::from_secs(60), "{before:?} {after:?}");
     }
 }

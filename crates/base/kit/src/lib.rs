@@ -9,6 +9,7 @@ mod beside;
 mod clock;
 mod ids;
 mod tasks;
+pub mod trace;
 
 pub use backoff::Backoff;
 pub use beside::beside;

@@ -45,25 +45,35 @@ impl Shutdown {
 pub struct Tasks {
     tracker: TaskTracker,
     shutdown: Shutdown,
+    /// Called when a task has panicked.
+    broken: Shutdown,
 }
 
 impl Tasks {
     pub fn new(shutdown: Shutdown) -> Self {
-        Self { tracker: TaskTracker::new(), shutdown }
+        Self { shutdown, ..Self::default() }
     }
 
     pub fn shutdown(&self) -> &Shutdown {
         &self.shutdown
     }
 
+    /// Returns when a task has panicked. Nobody does its work then, while what it held is still held: the process should
+    /// end, so that others, or its next life, take over.
+    pub async fn broken(&self) {
+        self.broken.called().await;
+    }
+
     /// Runs `work` until it ends by itself; it is expected to end soon after the shutdown is called.
     pub fn spawn(&self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
+        let broken = self.broken.clone();
         self.tracker.spawn(async move {
             let task = tokio::spawn(work);
             if let Err(error) = task.await
                 && error.is_panic()
             {
                 tracing::error!(task = name, "a background task panicked: {error}");
+                broken.call();
             }
         });
     }
@@ -86,6 +96,10 @@ mod tests {
         let shutdown = tasks.shutdown().clone();
         tasks.spawn("obedient", async move { shutdown.called().await });
         assert!(tasks.end(Duration::from_secs(1)).await);
+
+        let tasks = Tasks::default();
+        tasks.spawn("clumsy", async { panic!("on purpose") });
+        tasks.broken().await;
 
         let tasks = Tasks::default();
         tasks.spawn("stubborn", std::future::pending());

@@ -4,6 +4,9 @@
 //! - [`status`]: the states of an offer and the moves between them, in one place.
 //! - [`money`]: minor units and their decimal texts.
 //! - [`names`]: which texts may name a seller or a namespace.
+//! - [`photo_order`]: in which order photos are shown.
+//! - [`photo_url`]: how offers name a photo that their seller uploaded.
+//! - [`limits`]: how much an offer's fields may hold, for all who read, write or describe them.
 //! - [`erasure`]: the word that a seller is to be forgotten.
 //! - [`message`]: every code that a seller can be told, in English and Russian. Issues are stored and sent as a code with
 //!   parameters, and become sentences only when somebody reads them, in the language of the reader.
@@ -11,10 +14,13 @@
 //! No I/O, no clock, no randomness: those who call bring them.
 
 pub mod erasure;
+pub mod limits;
 pub mod message;
 pub mod money;
 pub mod names;
 pub mod offer_id;
+pub mod photo_order;
+pub mod photo_url;
 pub mod status;
 
 pub use message::Language;

@@ -104,6 +104,7 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     ("photo_address_forbidden", "the photo's address is not a public one", "адрес фотографии не является публичным"),
     ("photo_not_found", "the photo's server answered {0}", "сервер фотографии ответил {0}"),
     ("photo_unreachable", "the photo's server could not be reached", "сервер фотографии недоступен"),
+    ("photo_not_uploaded", "the seller has uploaded no such photo", "продавец не загружал такой фотографии"),
     ("photo_timeout", "the photo did not arrive in time", "фотография не успела загрузиться"),
     ("photo_too_large", "the photo has more than {0} bytes", "фотография больше {0} байт"),
     ("photo_too_many_pixels", "the photo has {0} pixels, at most {1} are allowed", "в фотографии {0} пикселей, допустимо не более {1}"),
@@ -111,6 +112,9 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     ("photo_not_an_image", "this is not a JPEG, PNG, WebP or GIF image", "это не изображение JPEG, PNG, WebP или GIF"),
     ("photo_damaged", "the image is damaged: {0}", "изображение повреждено: {0}"),
     ("photo_truncated", "the image arrived incomplete", "изображение получено не полностью"),
+    // Videos.
+    ("video_gone", "the linked video is no longer there", "видео по ссылке больше нет"),
+    ("video_private", "the linked video is not open to everybody", "видео по ссылке доступно не всем"),
 ];
 
 /// The codes that have words.

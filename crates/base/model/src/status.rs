@@ -33,6 +33,10 @@ pub fn check(from: Status, to: Status) -> Result<(), IllegalMove> {
     if allowed { Ok(()) } else { Err(IllegalMove { from, to }) }
 }
 
+pub fn is_sold(status: Status) -> bool {
+    matches!(status, Status::SoldHere | Status::SoldElsewhere)
+}
+
 /// As the API writes it.
 pub fn name(status: Status) -> &'static str {
     match status {

@@ -43,10 +43,44 @@ pub mod photos {
     pub use v1::*;
 }
 
+/// The scheduler of offers: rows, and what it speaks with stages of other programs.
+pub mod stages {
+    pub mod v1 {
+        include!(concat!(env!("OUT_DIR"), "/dvor.stages.v1.rs"));
+    }
+    pub use v1::*;
+}
+
+/// `google.protobuf.Any`: a message of any type, named by the last part of `type_url`.
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message, serde::Serialize, serde::Deserialize)]
+#[serde(default)]
+pub struct Any {
+    #[prost(string, tag = "1")]
+    pub type_url: String,
+    #[prost(bytes = "vec", tag = "2")]
+    pub value: Vec<u8>,
+}
+
 /// Cards of offers.
 pub mod snippets {
     pub mod v1 {
         include!(concat!(env!("OUT_DIR"), "/dvor.snippets.v1.rs"));
+    }
+    pub use v1::*;
+}
+
+/// Businesses' offers with a part per shop, and who is told of which field.
+pub mod united {
+    pub mod v1 {
+        include!(concat!(env!("OUT_DIR"), "/dvor.united.v1.rs"));
+    }
+    pub use v1::*;
+}
+
+/// Silver and gold as they are stored.
+pub mod silver {
+    pub mod v1 {
+        include!(concat!(env!("OUT_DIR"), "/dvor.silver.v1.rs"));
     }
     pub use v1::*;
 }

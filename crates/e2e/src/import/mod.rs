@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use clap::Parser;
 use serde_json::Value;
 
 use crate::http::Client;
@@ -20,7 +19,7 @@ use crate::program::Program;
 
 pub use reference::{Copied, copy};
 
-#[derive(Clone, Debug, Parser)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct Arguments {
     #[arg(long, default_value_t = 200_000)]
     pub offers: u64,

@@ -5,6 +5,8 @@ pub mod bare_postgres;
 mod database;
 pub mod offers;
 pub mod services;
+pub mod shipments;
+pub mod stages;
 
 pub use database::Database;
 

@@ -62,7 +62,7 @@ pub fn id(seller: &str, number: u64) -> OfferId {
     OfferId::new(Shard::of(seller).number(), random)
 }
 
-fn offer(seller: &str, category: &str, number: u64) -> Offer {
+fn offer(seller: &str, number: u64, content: Content) -> Offer {
     let now = BEGINNING + number as i64;
     Offer {
         id: id(seller, number).raw(),
@@ -70,7 +70,7 @@ fn offer(seller: &str, category: &str, number: u64) -> Offer {
         origin: Some(Origin::default()),
         version: 1,
         status: Status::Active.into(),
-        content: Some(content(category, number)),
+        content: Some(content),
         created_at: now,
         updated_at: now,
         status_at: now,
@@ -79,13 +79,32 @@ fn offer(seller: &str, category: &str, number: u64) -> Offer {
     }
 }
 
+/// No more than an offer needs.
+pub fn small(category: &str, number: u64) -> Content {
+    Content { description: String::new(), location: None, ..content(category, number) }
+}
+
 /// Gives the seller so many active offers.
 pub async fn fill(store: &Store, seller: &str, category: &str, count: u64) -> anyhow::Result<()> {
+    fill_with(store, seller, count, |number| content(category, number)).await
+}
+
+/// The same with small ones.
+pub async fn fill_small(store: &Store, seller: &str, category: &str, count: u64) -> anyhow::Result<()> {
+    fill_with(store, seller, count, |number| small(category, number)).await
+}
+
+async fn fill_with(
+    store: &Store,
+    seller: &str,
+    count: u64,
+    content: impl Fn(u64) -> Content + Send + Sync,
+) -> anyhow::Result<()> {
     for first in (0..count).step_by(BATCH as usize) {
         let last = (first + BATCH).min(count);
         let put = async |tx: &mut store::Tx| -> store::Result<()> {
             for number in first..last {
-                let offer = offer(seller, category, number);
+                let offer = offer(seller, number, content(number));
                 for preset in Preset::EVERY.into_iter().filter(|preset| preset.holds(&offer)) {
                     tx.put(&PRESETS, (seller, preset.id(), offer.created_at, offer.id), &())?;
                     tx.put(&PRESETS_COUNT, (seller, preset.id()), &(last as i64))?;

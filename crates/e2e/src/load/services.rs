@@ -13,7 +13,8 @@ pub struct Services {
 impl Services {
     pub async fn open() -> anyhow::Result<Self> {
         let database = Database::create(&variable("DVOR_TEST_POSTGRES")?).await?;
-        let topics = format!("kafka://{}", variable("DVOR_TEST_KAFKA")?);
+        // Others use the broker as well.
+        let topics = format!("kafka://{}/run-{}.", variable("DVOR_TEST_KAFKA")?, kit::random_id());
         let flags = vec!["--store".to_owned(), database.url.clone(), "--topics".to_owned(), topics];
         Ok(Self { database, flags })
     }

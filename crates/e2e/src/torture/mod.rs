@@ -4,8 +4,10 @@
 mod cabinet;
 pub mod feeds;
 pub mod offers;
+pub mod silver;
 pub mod snippets_child;
 pub mod snippets_parent;
+pub mod stages;
 pub mod store_child;
 pub mod store_parent;
 

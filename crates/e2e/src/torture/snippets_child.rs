@@ -37,8 +37,9 @@ pub async fn run(folder: &Path, first: u64) -> anyhow::Result<()> {
         config: Some(folder.join("config.pb.txt")),
         retry_pause: Duration::from_millis(50),
     };
+    let cluster = cluster::Cluster::solo(store.clone(), Clock::system());
     let snippets =
-        Snippets::open(store, topics.clone(), None, Clock::system(), Registry::shipped(), options).await?;
+        Snippets::open(store, topics.clone(), cluster, Clock::system(), Registry::shipped(), options).await?;
     snippets::start(&snippets, 4, &Tasks::default());
     let access = axum::Extension(Access::without_token("torture"));
     let routes = snippets::api::http::routes(snippets).layer(access);

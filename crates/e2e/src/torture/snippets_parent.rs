@@ -67,7 +67,7 @@ async fn one_life(
 ) -> anyhow::Result<()> {
     let began = Instant::now();
     let mut child = Command::new(program)
-        .arg("child")
+        .args(["snippets", "child"])
         .arg(folder)
         .arg(ledger.next_message.to_string())
         .stdout(Stdio::piped())

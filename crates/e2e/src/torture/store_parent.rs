@@ -57,8 +57,12 @@ pub fn full_disk(child: &Path, folder: &Path) -> anyhow::Result<String> {
     let url = format!("embedded:{}", folder.join("store").display());
     let mut ledger = Ledger::default();
     let mut report = Report::default();
-    let mut process =
-        Command::new(child).arg("child").arg(&url).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut process = Command::new(child)
+        .args(["store", "child"])
+        .arg(&url)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
     let lines = read_lines(&mut process)?;
     loop {
         match lines.recv_timeout(HANG) {
@@ -89,7 +93,7 @@ fn one_life(
     plan: &Plan,
 ) -> anyhow::Result<()> {
     let began = Instant::now();
-    let mut child = Command::new(program).arg("child").arg(url).stdout(Stdio::piped()).spawn()?;
+    let mut child = Command::new(program).args(["store", "child"]).arg(url).stdout(Stdio::piped()).spawn()?;
     let lines = read_lines(&mut child)?;
     let mut kill_at = early.then(|| began + after);
     let mut killed = false;

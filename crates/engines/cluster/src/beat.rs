@@ -6,7 +6,7 @@ use std::time::Duration;
 use store::{Range, Read as _};
 use tokio::time::{Instant, timeout};
 
-use crate::cluster::{Inner, State};
+use crate::cluster::{Inner, Lease, State};
 use crate::hands::CHANNEL;
 use crate::members::MAX_MEMBERS;
 use crate::tables::{MEMBERS, MemberRow, members_shard};
@@ -81,13 +81,13 @@ pub(crate) async fn renew(inner: &Inner) -> Result<()> {
             if state.left {
                 return Err(Error::Left);
             }
-            if state.lease_until.is_some() && state.lease_left().is_zero() {
+            if state.lease.is_some() && state.lease_left().is_zero() {
                 lapse(inner, &mut state);
             }
             state.beat += 1;
             (member_row(inner, &state), std::mem::take(&mut state.news))
         };
-        let began = Instant::now();
+        let lease = Lease::begin(&inner.clock, inner.options.lease);
         let written = write(inner, &row).await;
         {
             let mut state = inner.state();
@@ -102,11 +102,11 @@ pub(crate) async fn renew(inner: &Inner) -> Result<()> {
                 return Err(Error::Left);
             }
             // A lease that ended while it was being renewed is over all the same: others may have seen it end.
-            if state.lease_until.is_some_and(|until| until <= Instant::now()) {
+            if state.lease.is_some() && state.lease_left().is_zero() {
                 lapse(inner, &mut state);
                 continue;
             }
-            state.lease_until = Some(began + inner.options.lease);
+            state.lease = Some(lease);
         }
         if news {
             tell(inner).await;
@@ -124,7 +124,7 @@ fn lapse(inner: &Inner, state: &mut State) {
     );
     metrics::lapsed();
     state.session += 1;
-    state.lease_until = None;
+    state.lease = None;
     state.news = true;
     state.tokens.clear();
     inner.replan.notify_one();
@@ -207,7 +207,7 @@ async fn clear_away(inner: &Inner) {
 pub(crate) async fn leave(inner: &Inner) -> Result<()> {
     let calls_end = {
         let mut state = inner.state();
-        state.lease_until = None;
+        state.lease = None;
         state.left = true;
         state.tokens.clear();
         Instant::now() + state.tokens.busy_for(Instant::now())

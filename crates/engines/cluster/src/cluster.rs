@@ -17,7 +17,15 @@ pub struct Cluster {
     pub(crate) inner: Arc<Inner>,
 }
 
+/// Whether a process shares its store with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Membership {
+    Joined,
+    Solo,
+}
+
 pub(crate) struct Inner {
+    membership: Membership,
     pub(crate) id: String,
     pub(crate) store: Store,
     pub(crate) clock: Clock,
@@ -38,8 +46,8 @@ pub(crate) struct Inner {
 pub(crate) struct State {
     pub(crate) session: u64,
     pub(crate) beat: u64,
-    /// The end of the session's lease; `None` while it has not been renewed for the first time.
-    pub(crate) lease_until: Option<Instant>,
+    /// The session's lease; `None` while it has not been renewed for the first time.
+    pub(crate) lease: Option<Lease>,
     /// The roles changed since they were last written.
     pub(crate) news: bool,
     pub(crate) left: bool,
@@ -51,40 +59,7 @@ impl Cluster {
     /// Registers this process and takes its tokens in the background. The tasks should be those that end last: while
     /// they run, the lease is renewed, and work that is being finished is still protected.
     pub async fn join(store: Store, clock: Clock, options: Options, tasks: &Tasks) -> Result<Self> {
-        let id = options.id.clone().unwrap_or_else(kit::random_id);
-        let rules = Rules {
-            beat: options.beat,
-            lease: options.lease,
-            reads: options.reads,
-            forget: options.forget,
-            alone: options.alone,
-        };
-        let mut tokens = Tokens::default();
-        for role in &options.roles {
-            tokens.register(role, store::SHARDS);
-        }
-        let state = State {
-            session: 1,
-            beat: 0,
-            lease_until: None,
-            news: true,
-            left: false,
-            observer: Observer::new(&id, rules),
-            tokens,
-        };
-        let inner = Arc::new(Inner {
-            since: clock.now(),
-            id,
-            store,
-            clock,
-            options,
-            tasks: tasks.clone(),
-            state: Mutex::new(state),
-            row_turn: tokio::sync::Mutex::default(),
-            replan: Notify::new(),
-            look: Notify::new(),
-            ended: tasks.shutdown().child(),
-        });
+        let inner = Arc::new(Inner::new(store, clock, options, tasks, Membership::Joined));
         beat::register(&inner).await?;
         beat::observe(&inner).await?;
         // Listening begins before the first look at the tokens, so no hand-over is missed.
@@ -93,6 +68,20 @@ impl Cluster {
         tasks.spawn("cluster tokens", hands::run(inner.clone(), wakes));
         tracing::info!(member = inner.id, roles = ?inner.options.roles, "joined the cluster");
         Ok(Self { inner })
+    }
+
+    /// A process that is alone on its store and shares nothing: it holds every token without a row. For commands and for
+    /// tests; the store must not be worked on by anybody else.
+    pub fn solo(store: Store, clock: Clock) -> Self {
+        let options = Options { alone: true, ..Options::default() };
+        let tasks = Tasks::default();
+        let inner = Inner::new(store, clock, options, &tasks, Membership::Solo);
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Whether this process knows of no others: see [`Self::solo`].
+    pub fn is_solo(&self) -> bool {
+        self.inner.is_solo()
     }
 
     pub fn member_id(&self) -> &str {
@@ -113,13 +102,16 @@ impl Cluster {
 
     /// The shards whose token for the role is held now.
     pub fn held(&self, role: &str) -> Vec<Shard> {
+        if self.inner.is_solo() {
+            return Shard::all().collect();
+        }
         let state = self.inner.state();
         if state.lease_left().is_zero() { Vec::new() } else { state.tokens.held(role) }
     }
 
     pub fn holds(&self, role: &str, shard: Shard) -> bool {
         let state = self.inner.state();
-        !state.lease_left().is_zero() && state.tokens.epoch(role, shard).is_some()
+        self.inner.is_solo() || !state.lease_left().is_zero() && state.tokens.epoch(role, shard).is_some()
     }
 
     /// Changes whenever the set of tokens held for the role may have changed.
@@ -131,7 +123,9 @@ impl Cluster {
     /// held and the lease lasts longer than the call may. While it is kept, the token is not handed over.
     pub fn hold(&self, role: &str, shard: Shard, longest: Duration) -> Option<Hold> {
         let mut state = self.inner.state();
-        if state.lease_left() <= longest || state.tokens.epoch(role, shard).is_none() {
+        let may = self.inner.is_solo()
+            || (state.lease_left() > longest && state.tokens.epoch(role, shard).is_some());
+        if !may {
             return None;
         }
         state.tokens.begin_call(role, shard, Instant::now() + longest);
@@ -141,6 +135,9 @@ impl Cluster {
     /// Fencing: fails unless the token row of the transaction's shard names this process as it knows it. What the
     /// transaction writes is then written under the token, or not at all.
     pub async fn check(&self, tx: &mut Tx, role: &str) -> Result<()> {
+        if self.inner.is_solo() {
+            return Ok(());
+        }
         let shard = tx.shard();
         let known = {
             let state = self.inner.state();
@@ -166,16 +163,58 @@ impl Cluster {
 
     /// Until the own lease ends; zero when it is over.
     pub fn lease_left(&self) -> Duration {
-        self.inner.state().lease_left()
+        if self.inner.is_solo() { Duration::MAX } else { self.inner.state().lease_left() }
     }
 
     /// Gives everything up at once. Calls under [`Self::hold`] are waited for, so end the workers first.
     pub async fn leave(&self) -> Result<()> {
-        beat::leave(&self.inner).await
+        if self.inner.is_solo() { Ok(()) } else { beat::leave(&self.inner).await }
     }
 }
 
 impl Inner {
+    fn new(store: Store, clock: Clock, options: Options, tasks: &Tasks, membership: Membership) -> Self {
+        let id = options.id.clone().unwrap_or_else(kit::random_id);
+        let rules = Rules {
+            beat: options.beat,
+            lease: options.lease,
+            reads: options.reads,
+            forget: options.forget,
+            alone: options.alone,
+        };
+        let mut tokens = Tokens::default();
+        for role in &options.roles {
+            tokens.register(role, store::SHARDS);
+        }
+        let state = State {
+            session: 1,
+            beat: 0,
+            lease: None,
+            news: true,
+            left: false,
+            observer: Observer::new(&id, rules),
+            tokens,
+        };
+        Self {
+            since: clock.now(),
+            id,
+            store,
+            clock,
+            options,
+            membership,
+            tasks: tasks.clone(),
+            state: Mutex::new(state),
+            row_turn: tokio::sync::Mutex::default(),
+            replan: Notify::new(),
+            look: Notify::new(),
+            ended: tasks.shutdown().child(),
+        }
+    }
+
+    fn is_solo(&self) -> bool {
+        self.membership == Membership::Solo
+    }
+
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -201,7 +240,28 @@ impl Inner {
 
 impl State {
     pub(crate) fn lease_left(&self) -> Duration {
-        self.lease_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
+        self.lease.as_ref().map_or(Duration::ZERO, Lease::left)
+    }
+}
+
+/// The time in which nobody else may take what this process holds. While the machine is suspended its other clocks stand
+/// still, but the other processes' do not, so that time counts too.
+pub(crate) struct Lease {
+    until: Instant,
+    /// How long the machine had been suspended when the lease began.
+    suspended: Duration,
+    clock: Clock,
+}
+
+impl Lease {
+    /// A lease whose renewal is about to be written.
+    pub(crate) fn begin(clock: &Clock, length: Duration) -> Self {
+        Self { until: Instant::now() + length, suspended: clock.suspended(), clock: clock.clone() }
+    }
+
+    fn left(&self) -> Duration {
+        let suspended = self.clock.suspended().saturating_sub(self.suspended);
+        self.until.saturating_duration_since(Instant::now()).saturating_sub(suspended)
     }
 }
 

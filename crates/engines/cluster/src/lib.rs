@@ -26,6 +26,8 @@
 //! and fenced by a nonce when the work commits. **Limits** ([`Cluster::limiter`]) are rows from which processes with
 //! work lease a second's worth of calls, by demand.
 //!
+//! **Tallies** ([`tally`]) are statistics by hour that all processes add to.
+//!
 //! What is not done here: deciding what the work is, and telling a slow process from a dead one by anything but its
 //! heartbeat. Time is `tokio::time`; the wall clock serves only people, the age of locks and the refill of limits.
 
@@ -42,7 +44,10 @@ mod observe;
 mod options;
 mod plan;
 mod tables;
+pub mod tally;
 mod tokens;
+pub mod walk;
+pub mod work;
 
 pub use cluster::{Cluster, Hold};
 pub use error::{Error, Result};

@@ -118,6 +118,11 @@ impl Limiter {
         }
     }
 
+    /// Calls of this process that wait for their turn.
+    pub fn waiting(&self) -> u32 {
+        self.shared.waiting.load(Ordering::SeqCst)
+    }
+
     /// Changes the limit; takes effect within a second.
     pub fn change(&self, per_second: f64, parallel: u32) {
         *lock(&self.shared.limits) = Limits { per_second, parallel };

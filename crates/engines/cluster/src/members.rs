@@ -5,7 +5,7 @@ use serde::Serialize;
 use store::{Range, Shard};
 use tokio::time::Instant;
 
-use crate::tables::{MEMBERS, MemberRow, members_shard};
+use crate::tables::{MEMBERS, MemberRow, TOKENS, members_shard};
 use crate::{Cluster, Result};
 
 /// Most processes that are looked at.
@@ -41,5 +41,15 @@ impl Cluster {
             id,
         };
         Ok(rows.into_iter().map(member).collect())
+    }
+
+    /// Whether some living process holds the role's work token of a shard.
+    pub async fn is_served(&self, role: &str, shard: Shard) -> Result<bool> {
+        if self.holds(role, shard) {
+            return Ok(true);
+        }
+        let token = self.inner.store.get(&TOKENS, shard, (role,)).await?.unwrap_or_default();
+        let gone = |owner: &str| self.inner.state().observer.gone(owner, token.session, Instant::now());
+        Ok(!token.owner.is_empty() && token.owner != self.inner.id && !gone(&token.owner))
     }
 }

@@ -1,6 +1,8 @@
 use serde::Serialize;
 use store::{Shard, Space, Table, TableSpec};
 
+use crate::{tally, walk, work};
+
 /// One row per process, in [`members_shard`].
 pub(crate) const MEMBERS: Table<(String,), MemberRow> =
     Table::new("cluster", "members", &["member"], Space::Small);
@@ -16,7 +18,15 @@ pub(crate) const LIMITS: Table<(String,), LimitRow> =
 
 /// All tables of this crate, for the schema.
 pub fn tables() -> Vec<TableSpec> {
-    vec![MEMBERS.spec(), TOKENS.spec(), LOCKS.spec(), LIMITS.spec()]
+    vec![
+        MEMBERS.spec(),
+        TOKENS.spec(),
+        LOCKS.spec(),
+        LIMITS.spec(),
+        work::ATTEMPTS.spec(),
+        walk::WALKS.spec(),
+        tally::TALLIES.spec(),
+    ]
 }
 
 /// Where all heartbeats live. One shard for all, so that observing everybody is one short scan however many shards

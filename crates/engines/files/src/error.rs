@@ -110,6 +110,12 @@ fn never_sent(error: &object_store::Error) -> bool {
     false
 }
 
+impl topics::consume::Blame for Error {
+    fn is_records_fault(&self) -> bool {
+        self.kind() == Kind::Invalid
+    }
+}
+
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
         let kind = match error.kind() {

@@ -37,8 +37,10 @@
 //!   Should a writer sleep beyond even that, T2 finds its generation gone and enters the deletion itself.
 //! - A claim that finds the blob present keeps it so: the reference it writes is there before any T4 can count.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use futures::future::try_join_all;
 use kit::Timestamp;
 use store::{Range, Read as _, Tx};
 
@@ -120,25 +122,56 @@ pub(crate) async fn hold(tx: &mut Tx, hash: &Hash, referrer: &Referrer, now: Tim
 
 /// T4: the reference goes; with the last one the file. Says whether there was one to go.
 pub(crate) async fn let_go(tx: &mut Tx, hash: &Hash, referrer: &Referrer, now: Timestamp) -> Result<bool> {
-    let key = (hash.as_bytes().as_slice(), referrer.as_str());
-    let Some(found) = tx.get(&FILE_REFS, key).await? else { return Ok(false) };
-    if found.state() == RefState::Pending {
-        tx.delete(&PENDINGS, (Timestamp(found.since), key.0, key.1))?;
+    Ok(let_go_many(tx, &[(*hash, referrer.clone())], now).await? > 0)
+}
+
+/// T4 for many references of a shard, whose rows are read together; says how many were there.
+pub(crate) async fn let_go_many(tx: &mut Tx, releases: &[(Hash, Referrer)], now: Timestamp) -> Result<usize> {
+    let mut by_hash: BTreeMap<&[u8], BTreeSet<&str>> = BTreeMap::new();
+    for (hash, referrer) in releases {
+        by_hash.entry(hash.as_bytes().as_slice()).or_default().insert(referrer.as_str());
     }
-    tx.delete(&FILE_REFS, key)?;
-    if !tx.scan(&FILE_REFS, Range::prefix((key.0,), 1)?).await?.is_empty() {
-        return Ok(true);
+    tx.prefetch(&BLOBS, by_hash.keys().map(|hash| (*hash,))).await?;
+    let references = releases.iter().map(|(hash, referrer)| (hash.as_bytes().as_slice(), referrer.as_str()));
+    tx.prefetch(&FILE_REFS, references).await?;
+    // One row more than is released tells whether anybody else holds the file.
+    let reader = &*tx;
+    let held = by_hash.iter().map(|(hash, referrers)| {
+        let range = Range::prefix((*hash,), referrers.len() + 1);
+        async move { reader.scan(&FILE_REFS, range?).await }
+    });
+    let held = try_join_all(held).await?;
+    let mut gone = 0;
+    for ((hash, referrers), rows) in by_hash.into_iter().zip(held) {
+        let mut released =
+            tx.get_many(&FILE_REFS, referrers.iter().map(|referrer| (hash, *referrer))).await?;
+        for (referrer, found) in referrers.iter().zip(&mut released) {
+            let Some(found) = found.take() else { continue };
+            if found.state() == RefState::Pending {
+                tx.delete(&PENDINGS, (Timestamp(found.since), hash, *referrer))?;
+            }
+            tx.delete(&FILE_REFS, (hash, *referrer))?;
+            gone += 1;
+        }
+        let is_held = rows.iter().any(|((_, referrer), _)| !referrers.contains(referrer.as_str()));
+        if !is_held && !rows.is_empty() {
+            mark_deleting(tx, hash, now).await?;
+        }
     }
-    if let Some(mut blob) = tx.get(&BLOBS, (key.0,)).await?
+    Ok(gone)
+}
+
+async fn mark_deleting(tx: &mut Tx, hash: &[u8], now: Timestamp) -> Result<()> {
+    if let Some(mut blob) = tx.get(&BLOBS, (hash,)).await?
         && blob.state() != BlobState::Deleting
     {
         let due = now.max(Timestamp(blob.writes_until));
-        tx.put(&DELETIONS, (due, key.0, blob.generation as i64), &())?;
+        tx.put(&DELETIONS, (due, hash, blob.generation as i64), &())?;
         blob.set_state(BlobState::Deleting);
-        tx.put(&BLOBS, (key.0,), &blob)?;
+        tx.put(&BLOBS, (hash,), &blob)?;
         tx.wake(crate::WAKE_CHANNEL);
     }
-    Ok(true)
+    Ok(())
 }
 
 /// The sweep's T4: only if the reference is still the pending one that was asked about.

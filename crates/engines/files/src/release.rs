@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use kit::{Clock, Timestamp};
+use kit::Clock;
 use prost::Message as _;
 use store::{Shard, Tx};
 use topics::consume::{Failure, Handler, Undecodable};
@@ -62,20 +62,15 @@ pub struct Releases {
 
 #[async_trait]
 impl Handler for Releases {
-    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable> {
-        let (hash, _) = decode(record).map_err(|error| Undecodable(error.to_string()))?;
-        Ok(hash.shard())
+    type Message = (Hash, Referrer);
+
+    fn decode(&self, record: &Record) -> Result<(Shard, Self::Message), Undecodable> {
+        let (hash, referrer) = decode(record).map_err(Undecodable::new)?;
+        Ok((hash.shard(), (hash, referrer)))
     }
 
-    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
-        let now: Timestamp = self.clock.now();
-        for record in records {
-            let (hash, referrer) = decode(record).map_err(Failure::determinate)?;
-            protocol::let_go(tx, &hash, &referrer, now).await.map_err(|error| match error.kind() {
-                Kind::Invalid => Failure::determinate(error),
-                _ => Failure::transient(error),
-            })?;
-        }
+    async fn apply(&self, tx: &mut Tx, messages: Vec<Self::Message>) -> Result<(), Failure> {
+        protocol::let_go_many(tx, &messages, self.clock.now()).await?;
         Ok(())
     }
 }

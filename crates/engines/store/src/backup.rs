@@ -1,7 +1,7 @@
 //! A backup is one file: a line that names the format, blocks of rows (lz4), and an end that counts and hashes them.
 //!
-//! It is written while the store is in use, as of one moment on the embedded engine, under a name that ends in
-//! `.partial` until it is whole and on disk. It can be restored into an empty store of any engine.
+//! It is written while the store is in use, as of one moment, under a name that ends in `.partial` until it is whole and
+//! on disk. It can be restored into an empty store of any engine.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
@@ -40,7 +40,7 @@ pub async fn backup(store: &Store, path: &Path, mut progress: impl FnMut(u64)) -
     let partial = path.with_extension("partial");
     let failed = |error: io::Error| failure(path, error);
     let mut out = Out::create(&partial).map_err(failed)?;
-    let source = Source::new(store);
+    let source = Source::new(store).await?;
     let mut rows = 0;
     for shard in Shard::all() {
         let reader = source.reader(shard).await?;

@@ -13,11 +13,11 @@ const UNFINISHED: &str = "unfinished";
 const PAGE_ROWS: usize = 500;
 const PAGE_BYTES: usize = 4 << 20;
 
-/// Copies every row of every declared table into an empty store. The source may be in use: each shard is copied as of
-/// one moment, and all shards as of one where the engine can give that (the embedded one can).
+/// Copies every row of every declared table into an empty store. The source may be in use: it is copied as of one moment,
+/// however long that takes. (On the engine in memory, which only simulations use, each shard has a moment of its own.)
 pub async fn copy(from: &Store, to: &Store, mut progress: impl FnMut(u64)) -> Result<u64> {
     begin(to).await?;
-    let source = Source::new(from);
+    let source = Source::new(from).await?;
     let mut rows = 0;
     for shard in Shard::all() {
         let reader = source.reader(shard).await?;
@@ -45,8 +45,8 @@ pub(crate) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    pub(crate) fn new(store: &'a Store) -> Self {
-        Self { store, moment: store.engine().moment() }
+    pub(crate) async fn new(store: &'a Store) -> Result<Self> {
+        Ok(Self { store, moment: store.engine().moment().await? })
     }
 
     pub(crate) async fn reader(&self, shard: Shard) -> Result<Box<dyn Reader>> {

@@ -59,13 +59,13 @@ pub trait Engine: Send + Sync {
     /// Ends background work after everything handed over is durable.
     async fn close(&self) -> Result<()>;
 
-    /// All shards at one moment, where the engine can give that.
-    fn moment(&self) -> Option<Box<dyn Moment>> {
-        None
+    /// All shards at one moment, for as long as it is held; `None` where the engine cannot give that.
+    async fn moment(&self) -> Result<Option<Box<dyn Moment>>> {
+        Ok(None)
     }
 }
 
-/// A view of all shards at one moment.
+/// A view of all shards at one moment, durable state only.
 pub trait Moment: Send + Sync {
     fn reader(&self, shard: Shard) -> Box<dyn Reader>;
 }

@@ -57,6 +57,13 @@ impl Range {
         self
     }
 
+    /// At most this many rows.
+    #[must_use]
+    pub fn limited(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
     /// Goes on behind a row already seen, in the range's direction.
     #[must_use]
     pub fn beyond(mut self, key: KeyBytes) -> Self {

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,6 +9,9 @@ use crate::tx::{check_range, encode_key};
 use crate::{
     Error, Kind, Range, Result, Schema, Shard, Snapshot, Table, Tx, Wakes, copy, embedded, memory, postgres,
 };
+
+/// Shards asked at once for a list.
+const LIST_SHARDS: usize = 128;
 
 /// Settings that all engines share; each takes what concerns it.
 #[derive(Clone, Debug)]
@@ -147,6 +151,63 @@ impl Store {
             .collect()
     }
 
+    /// At most `limit` of what `pick` makes of the rows of all shards behind `after`, in the order of (shard, key): for lists
+    /// with a cursor, whose rest of a shard is a range of its own. A range's limit says how many rows of a shard are read at
+    /// a time. Not of one moment.
+    pub async fn scan_after<K: Decode, V: Value, T>(
+        &self,
+        table: &Table<K, V>,
+        range: &Range,
+        after: Option<(Shard, Range)>,
+        limit: usize,
+        mut pick: impl FnMut(K, V) -> Option<T> + Send,
+    ) -> Result<Vec<T>> {
+        let mut found = Vec::new();
+        let mut first = 0;
+        if let Some((shard, rest)) = after {
+            first = shard.index() + 1;
+            self.rest_of_shard(table, shard, rest, limit, &mut found, &mut pick).await?;
+        }
+        let shards: Vec<_> = Shard::all().skip(first).collect();
+        for shards in shards.chunks(LIST_SHARDS) {
+            if found.len() >= limit {
+                break;
+            }
+            let mut by_shard: BTreeMap<Shard, Vec<(K, V)>> = BTreeMap::new();
+            for (shard, key, value) in self.scan_shards(table, shards, range.clone()).await? {
+                by_shard.entry(shard).or_default().push((key, value));
+            }
+            for (shard, rows) in by_shard {
+                let rest = rest(range, &rows)?;
+                found.extend(rows.into_iter().filter_map(|(key, value)| pick(key, value)));
+                if let Some(rest) = rest {
+                    self.rest_of_shard(table, shard, rest, limit, &mut found, &mut pick).await?;
+                }
+            }
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    async fn rest_of_shard<K: Decode, V: Value, T>(
+        &self,
+        table: &Table<K, V>,
+        shard: Shard,
+        range: Range,
+        limit: usize,
+        found: &mut Vec<T>,
+        pick: &mut (impl FnMut(K, V) -> Option<T> + Send),
+    ) -> Result<()> {
+        let mut next = Some(range);
+        while let Some(range) = next.take().filter(|_| found.len() < limit) {
+            let rows = self.scan_shards(table, &[shard], range.clone()).await?;
+            let rows: Vec<_> = rows.into_iter().map(|(_, key, value)| (key, value)).collect();
+            next = rest(&range, &rows)?;
+            found.extend(rows.into_iter().filter_map(|(key, value)| pick(key, value)));
+        }
+        Ok(())
+    }
+
     /// Writes one row without the shard's turn: only for rows that one process alone ever writes (heartbeats).
     pub async fn put_alone<K: Decode, V: Value, Q: Encode>(
         &self,
@@ -171,6 +232,12 @@ impl Store {
     pub fn engine(&self) -> &dyn Engine {
         &*self.engine
     }
+}
+
+/// What a full page leaves of a range.
+fn rest<K: Encode, V>(range: &Range, page: &[(K, V)]) -> Result<Option<Range>> {
+    let last = page.last().filter(|_| page.len() == range.limit);
+    last.map(|(key, _)| Ok(range.clone().beyond(key.encode()?))).transpose()
 }
 
 #[cfg(test)]
@@ -210,5 +277,38 @@ mod tests {
         let texts: Vec<_> = rows.iter().map(|((_, number), text)| (*number, text.as_str())).collect();
         assert_eq!(texts, [(1, "!"), (2, "!!"), (3, "!")]);
         assert_eq!(woken.woken().await.into_iter().collect::<Vec<_>>(), [Shard::of("ru")]);
+    }
+
+    #[tokio::test]
+    async fn a_list_over_all_shards_goes_on_behind_any_of_its_rows() {
+        let store = Store::memory(Schema::new([WORDS.spec()]));
+        let languages: Vec<_> = (0..40).map(|number| format!("language {number}")).collect();
+        for language in &languages {
+            change(&store, language, &[1, 2, 3, 4, 5, 6, 7]).await.unwrap();
+        }
+        let mut expected: Vec<_> = languages
+            .iter()
+            .flat_map(|language| (1..=7).map(move |number| (Shard::of(language), language.clone(), number)))
+            .collect();
+        expected.sort();
+        for limit in [1, 3, 10, 100, 1_000] {
+            let (mut all, mut after) = (Vec::new(), None::<(String, i64)>);
+            loop {
+                let cursor = after.as_ref().map(|(language, number)| {
+                    let rest = Range::all(3).after((language.as_str(), *number)).unwrap();
+                    (Shard::of(language), rest)
+                });
+                let even = |key: (String, i64), _| (key.1 % 2 == 0).then_some(key);
+                let page = store.scan_after(&WORDS, &Range::all(3), cursor, limit, even).await.unwrap();
+                let Some(last) = page.last() else { break };
+                after = Some(last.clone());
+                assert!(page.len() <= limit);
+                all.extend(
+                    page.into_iter().map(|(language, number)| (Shard::of(&language), language, number)),
+                );
+            }
+            let even: Vec<_> = expected.iter().filter(|(.., number)| number % 2 == 0).cloned().collect();
+            assert_eq!(all, even, "pages of {limit}");
+        }
     }
 }

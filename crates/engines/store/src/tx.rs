@@ -1,3 +1,4 @@
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 
@@ -76,15 +77,40 @@ pub struct Tx {
     schema: Arc<Schema>,
     session: Box<dyn Session>,
     writes: Writes,
+    /// Rows that were read ahead. The shard's transactions run one at a time, so they stay true.
+    prefetched: BTreeMap<(TableId, KeyBytes), Option<Bytes>>,
 }
 
 impl Tx {
     pub(crate) fn new(shard: Shard, schema: Arc<Schema>, session: Box<dyn Session>) -> Self {
-        Self { shard, schema, session, writes: Writes::default() }
+        Self { shard, schema, session, writes: Writes::default(), prefetched: BTreeMap::new() }
     }
 
     pub fn shard(&self) -> Shard {
         self.shard
+    }
+
+    /// Reads these rows in one question, so that asking for each of them later costs nothing: for a body that treats many
+    /// things one after another.
+    pub fn prefetch<K: Decode, V: Value, Q: Encode>(
+        &mut self,
+        table: &Table<K, V>,
+        keys: impl IntoIterator<Item = Q>,
+    ) -> impl Future<Output = Result<()>> + Send {
+        // Encoded before the future is made, so that it does not hold the iterator.
+        let keys: Result<BTreeSet<_>> = keys.into_iter().map(|key| encode_key(table, &key)).collect();
+        let question = keys.and_then(|keys| Ok((self.id(table)?, keys)));
+        async move {
+            let (id, keys) = question?;
+            let is_new = |key: &KeyBytes| !self.prefetched.contains_key(&(id, key.clone()));
+            let wanted: Vec<_> = keys.into_iter().filter(is_new).collect();
+            if wanted.is_empty() {
+                return Ok(());
+            }
+            let values = self.session.get_many(id, &wanted).await?;
+            self.prefetched.extend(wanted.into_iter().map(|key| (id, key)).zip(values));
+            Ok(())
+        }
     }
 
     /// Writes a row, over one that may be there.
@@ -153,14 +179,14 @@ impl Read for Tx {
     }
 
     async fn get_many_raw(&self, table: TableId, keys: Vec<KeyBytes>) -> Result<Vec<Option<Bytes>>> {
-        if !self.writes_to(table) {
+        if self.prefetched.is_empty() && !self.writes_to(table) {
             return self.session.get_many(table, &keys).await;
         }
         let mut found = vec![None; keys.len()];
         let (mut asked, mut places) = (Vec::new(), Vec::new());
         for (place, key) in keys.into_iter().enumerate() {
             let row = (table, key);
-            if let Some(value) = self.writes.rows.get(&row) {
+            if let Some(value) = self.writes.rows.get(&row).or_else(|| self.prefetched.get(&row)) {
                 found[place].clone_from(value);
             } else {
                 asked.push(row.1);

@@ -67,6 +67,11 @@ pub trait Backend: Send + Sync {
     /// Where the group stands in every partition; `None` where it never committed.
     async fn positions(&self, topic: &str, group: &str) -> Result<Vec<Option<i64>>>;
 
+    /// Whether positions live in the store, and so are never ahead of it.
+    fn keeps_positions_in_store(&self) -> bool {
+        false
+    }
+
     /// Moves a group, whether or not somebody reads for it. Readers start anew from there; Kafka refuses while there
     /// are any.
     async fn reposition(&self, topic: &str, group: &str, positions: &[Position]) -> Result<()>;

@@ -9,8 +9,6 @@ use crate::{Record, Result, Topics, metrics};
 
 /// The channel on which consumers are told of letters to try again.
 pub(crate) const CHANNEL: &str = "dead_letters";
-/// Shards asked at once for a list.
-const LIST_SHARDS: usize = 128;
 
 /// Which record it is, for which group.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -28,6 +26,7 @@ pub struct DeadLetter {
     pub id: Id,
     pub reason: String,
     pub failed_at: Timestamp,
+    pub first_failed_at: Timestamp,
     pub attempts: u32,
     pub size: u64,
 }
@@ -52,32 +51,26 @@ pub async fn list(
         Filter { group: Some(group), topic: None } => Range::prefix((group,), limit),
         Filter { group: None, .. } => Ok(Range::all(limit)),
     };
-    let mut letters = Vec::new();
-    let mut next_shard = 0;
-    if let Some(id) = after {
-        let rows = topics
-            .store()
-            .scan_shards(&DEAD_LETTERS, &[shard(id.partition)], range()?.after(id.key())?)
-            .await?;
-        letters.extend(rows.into_iter().map(|(_, key, row)| letter(key, row)));
-        next_shard = shard(id.partition).index() + 1;
-    }
-    let rest: Vec<_> = Shard::all().skip(next_shard).collect();
-    for shards in rest.chunks(LIST_SHARDS) {
-        if letters.len() >= limit {
-            break;
-        }
-        let rows = topics.store().scan_shards(&DEAD_LETTERS, shards, range()?).await?;
-        letters.extend(rows.into_iter().map(|(_, key, row)| letter(key, row)));
-    }
-    letters.truncate(limit);
-    Ok(letters)
+    let (range, cursor) = match after {
+        Some(id) => (range()?, Some((shard(id.partition), range()?.after(id.key())?))),
+        None => (range()?, None),
+    };
+    let picked = |key, row| Some(letter(key, row));
+    Ok(topics.store().scan_after(&DEAD_LETTERS, &range, cursor, limit, picked).await?)
 }
 
 /// The record of a letter; `None` when there is no such letter.
 pub async fn record(topics: &Topics, id: &Id) -> Result<Option<Record>> {
     let row = topics.store().snapshot(shard(id.partition)).await?.get(&DEAD_LETTER_BODIES, id.key()).await?;
     Ok(row.map(|row| row.at(id.partition, id.offset)))
+}
+
+/// The record of a letter as it is to be tried again, and which of the record's letters it is.
+pub(crate) async fn open(topics: &Topics, id: &Id) -> Result<Option<(Record, i64)>> {
+    let snapshot = topics.store().snapshot(shard(id.partition)).await?;
+    let Some(row) = snapshot.get(&DEAD_LETTERS, id.key()).await? else { return Ok(None) };
+    let body = snapshot.get(&DEAD_LETTER_BODIES, id.key()).await?;
+    Ok(body.map(|body| (body.at(id.partition, id.offset), row.buried_at)))
 }
 
 /// Asks whoever reads the partition to try the letter once more; `false` when there is no such letter.
@@ -137,7 +130,8 @@ pub(crate) async fn bury(
         offset: record.offset,
     };
     let failed_at = topics.options().clock.now().0;
-    let row = DeadLetterRow { reason: reason.to_owned(), failed_at, attempts, size: record.size() as u64 };
+    let size = record.size() as u64;
+    let row = DeadLetterRow { reason: reason.to_owned(), failed_at, attempts, size, buried_at: failed_at };
     let body = RecordRow::from(record.clone());
     let new = topics
         .store()
@@ -190,6 +184,7 @@ pub(crate) async fn discard(topics: &Topics, id: &Id) -> Result<()> {
 }
 
 fn letter(key: LetterKey, row: DeadLetterRow) -> DeadLetter {
-    let DeadLetterRow { reason, failed_at, attempts, size } = row;
-    DeadLetter { id: key.into(), reason, failed_at: Timestamp(failed_at), attempts, size }
+    let DeadLetterRow { reason, failed_at, attempts, size, buried_at } = row;
+    let (failed_at, first_failed_at) = (Timestamp(failed_at), Timestamp(buried_at));
+    DeadLetter { id: key.into(), reason, failed_at, first_failed_at, attempts, size }
 }

@@ -56,6 +56,16 @@ impl Message {
         self.key.len() + self.payload.len() + headers
     }
 
+    /// With the trace that sends it, unless it carries one or is so large that there may be no room.
+    #[must_use]
+    pub(crate) fn traced(self, trace: Option<&str>, most_bytes: usize) -> Self {
+        let has_one = self.headers.iter().any(|(name, _)| name == kit::trace::HEADER);
+        match trace {
+            Some(trace) if !has_one && self.size() <= most_bytes => self.header(kit::trace::HEADER, trace),
+            _ => self,
+        }
+    }
+
     pub(crate) fn check_size(&self, limit: usize) -> Result<()> {
         let (size, limit) = (self.size(), limit.min(MAX_MESSAGE_BYTES));
         if size > limit {

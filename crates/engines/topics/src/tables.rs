@@ -39,6 +39,9 @@ pub(crate) const RELAYED: Table<(String, u32), i64> =
 /// The next offset whose effect this shard does not have yet, by group, topic incarnation and partition.
 pub(crate) const APPLIED: Table<(String, String, u32), AppliedRow> =
     Table::new(SYSTEM, "applied", &["reader_group", "incarnation", "partition"], Space::Small);
+/// How far a group has come as a whole, where the broker keeps positions of its own; in the group's shard.
+pub(crate) const CHECKPOINTS: Table<(String, String, u32), AppliedRow> =
+    Table::new(SYSTEM, "checkpoints", &["reader_group", "incarnation", "partition"], Space::Small);
 /// Records that could not be applied: why, and what they are.
 pub(crate) const DEAD_LETTERS: Table<LetterKey, DeadLetterRow> =
     Table::new(SYSTEM, "dead_letters", LETTER_COLUMNS, Space::Small);
@@ -46,8 +49,10 @@ pub(crate) const DEAD_LETTER_BODIES: Table<LetterKey, RecordRow> =
     Table::new(SYSTEM, "dead_letter_bodies", LETTER_COLUMNS, Space::Large);
 /// Dead letters that somebody wants to be tried again.
 pub(crate) const RETRIES: Table<LetterKey, ()> = Table::new(SYSTEM, "retries", LETTER_COLUMNS, Space::Queue);
-/// Dead letters that were applied after all and are not removed yet, in the shard of their effect.
-pub(crate) const RETRIED: Table<LetterKey, ()> = Table::new(SYSTEM, "retried", LETTER_COLUMNS, Space::Small);
+/// Dead letters that were applied after all, in the shard of their effect. A mark outlives its letter: a process that is
+/// about to apply the letter may know of it from before.
+pub(crate) const RETRIED: Table<LetterKey, RetriedRow> =
+    Table::new(SYSTEM, "retried", LETTER_COLUMNS, Space::Small);
 
 /// Group, topic, incarnation, partition, offset.
 pub(crate) type LetterKey = (String, String, String, u32, i64);
@@ -65,6 +70,7 @@ pub fn tables() -> Vec<TableSpec> {
         POSITIONS.spec(),
         RELAYED.spec(),
         APPLIED.spec(),
+        CHECKPOINTS.spec(),
         DEAD_LETTERS.spec(),
         DEAD_LETTER_BODIES.spec(),
         RETRIES.spec(),
@@ -186,4 +192,16 @@ pub(crate) struct DeadLetterRow {
     /// Bytes of key, payload and headers.
     #[prost(uint64, tag = "4")]
     pub(crate) size: u64,
+    /// When the letter was made. Of one record there may be another later, when its group was rewound.
+    #[prost(int64, tag = "5")]
+    pub(crate) buried_at: i64,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(crate) struct RetriedRow {
+    /// Which of the record's letters it was.
+    #[prost(int64, tag = "1")]
+    pub(crate) buried_at: i64,
+    #[prost(int64, tag = "2")]
+    pub(crate) applied_at: i64,
 }

@@ -6,7 +6,7 @@ use store::{Read as _, Shard, Store};
 
 use crate::backend::{Backend, Description, Ends};
 use crate::embedded::Embedded;
-use crate::kafka::Kafka;
+use crate::kafka::{Kafka, Prefixed};
 use crate::tables::{GROUPS, GroupRow};
 use crate::{
     Error, MAX_MESSAGE_BYTES, Message, Placed, Position, Result, Subscription, Tokens, consume, metrics,
@@ -53,17 +53,26 @@ pub struct Topics {
 }
 
 impl Topics {
-    /// Opens `embedded:` (records live in the store) or `kafka://host:port[,host:port…]`.
+    /// Opens `embedded:` (records live in the store) or `kafka://host:port[,host:port…][/prefix]`; on the broker, the names
+    /// of topics and groups begin with the prefix.
     pub fn open(url: &str, store: Store, tokens: impl Into<Tokens>, options: Options) -> Result<Self> {
         let (tokens, options) = (tokens.into(), Arc::new(options));
         let backend: Arc<dyn Backend> = match url.split_once(':') {
             Some(("embedded", "")) => Arc::new(Embedded::new(store.clone(), tokens.clone(), options.clone())),
             Some(("kafka", brokers)) if brokers.len() > 2 && brokers.starts_with("//") => {
-                Arc::new(Kafka::open(brokers.trim_start_matches('/'), options.clone())?)
+                let brokers = brokers.trim_start_matches('/');
+                let (brokers, prefix) = brokers.split_once('/').unwrap_or((brokers, ""));
+                let broker = Kafka::open(brokers, options.clone())?;
+                if prefix.is_empty() {
+                    Arc::new(broker)
+                } else {
+                    check_name("prefix", prefix)?;
+                    Arc::new(Prefixed::new(broker, prefix))
+                }
             }
             _ => {
                 return Err(Error::invalid(format!(
-                    "topics are embedded: or kafka://host:port[,host:port…], not {url:?}"
+                    "topics are embedded: or kafka://host:port[,host:port…][/prefix], not {url:?}"
                 )));
             }
         };
@@ -105,7 +114,9 @@ impl Topics {
         if messages.is_empty() {
             return Ok(Vec::new());
         }
-        let count = messages.len();
+        let (count, trace) = (messages.len(), kit::trace::current());
+        let traced = |message: Message| message.traced(trace.as_deref(), MAX_MESSAGE_BYTES / 2);
+        let messages = messages.into_iter().map(traced).collect();
         let placed = self.backend.publish(topic, messages).await?;
         metrics::published(topic, count);
         Ok(placed)
@@ -165,6 +176,9 @@ impl Topics {
         };
         // Whether the group can be moved at all is known only by doing it, and nothing may be forgotten if not.
         self.commit(topic, group, &positions).await?;
+        if !self.backend.keeps_positions_in_store() {
+            consume::note(&self.store, group, &incarnation, topic, &positions).await?;
+        }
         consume::forget(&self.store, group, &incarnation, &positions).await?;
         // Readers that went on meanwhile begin again, and what they noted on their way is forgotten.
         self.backend.reposition(topic, group, &positions).await?;

@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 
 /// Which message each of our topics carries.
-const MESSAGES: [(&str, &str); 8] = [
+const MESSAGES: [(&str, &str); 14] = [
     (offers::CHANGES_TOPIC, "dvor.offers.v1.OfferChange"),
     (offers::OPINIONS_TOPIC, "dvor.offers.v1.Opinion"),
     (offers::PHOTO_REQUESTS_TOPIC, "dvor.photos.v1.PhotoRequest"),
@@ -16,6 +16,12 @@ const MESSAGES: [(&str, &str); 8] = [
     (feeds::FEED_RESULTS_TOPIC, "dvor.feeds.v1.FeedResult"),
     (feeds::FEED_DECISIONS_TOPIC, "dvor.feeds.v1.FeedDecision"),
     (offers::ERASURES_TOPIC, "dvor.offers.v1.SellerErasure"),
+    (united::OFFERS_TOPIC, "dvor.united.v1.UnitedOffersBatch"),
+    (united::PARTS_TOPIC, "dvor.offers.v1.FollowedOffers"),
+    (united::MOVES_TOPIC, "dvor.united.v1.Move"),
+    (united::MIGRATIONS_TOPIC, "dvor.united.v1.MigrationRequest"),
+    (united::MIGRATIONS_DONE_TOPIC, "dvor.united.v1.MigrationDone"),
+    (silver::ERP_TOPIC, "dvor.silver.v1.ErpSsku"),
 ];
 
 /// The payload as text.

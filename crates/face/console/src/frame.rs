@@ -148,6 +148,8 @@ fn top(visitor: &Visitor, access: Option<&Access>) -> Markup {
                         @if all { (item("/console", visitor.say("Overview", "Обзор"))) }
                         (item("/console/sellers", visitor.say("Sellers", "Продавцы")))
                         @if all {
+                            (item("/console/stages", visitor.say("Stages", "Этапы")))
+                            (item("/console/silver", visitor.say("Silver", "Серебро")))
                             (item("/console/snippets", visitor.say("Snippets", "Сниппеты")))
                             (item("/console/topics", visitor.say("Topics", "Топики")))
                         }

@@ -1,4 +1,4 @@
-//! What people see: pages about sellers, feeds, loads, offers, snippets, topics and processes.
+//! What people see: pages about sellers, feeds, loads, offers, stages, snippets, master data, topics and processes.
 //!
 //! The pages are made here, on the server, and work without JavaScript for reading; `static/console.js` adds progress that
 //! moves, drag and drop, and times in the reader's own zone. Nothing is fetched from outside, nothing is written inline:
@@ -18,6 +18,7 @@
 mod assets;
 mod charts;
 mod decode;
+mod failures;
 mod frame;
 mod pages;
 mod rates;
@@ -34,7 +35,9 @@ use cluster::Cluster;
 use feeds::Feeds;
 use kit::Clock;
 use offers::Offers;
+use silver::Silver;
 use snippets::Snippets;
+use stages::Stages;
 use topics::Topics;
 use web::{Access, Result};
 
@@ -57,10 +60,12 @@ pub trait Doors: Send + Sync {
 pub struct Parts {
     pub feeds: Feeds,
     pub offers: Offers,
+    pub stages: Stages,
     /// `None` in a process without the role.
     pub snippets: Option<Snippets>,
+    pub silver: Silver,
     pub topics: Topics,
-    pub cluster: Option<Cluster>,
+    pub cluster: Cluster,
     pub clock: Clock,
     pub doors: Arc<dyn Doors>,
 }

@@ -112,6 +112,7 @@ pub(crate) fn error_type(visitor: &Visitor, kind: &str) -> &'static str {
         "banned" => ("ban", "блокировка"),
         "duplicate" => ("duplicate", "повторы"),
         "photo" => ("photo", "фотографии"),
+        "video" => ("video", "видео"),
         _ => ("other", "прочее"),
     };
     visitor.say(english, russian)

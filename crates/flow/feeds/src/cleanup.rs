@@ -4,71 +4,54 @@
 //! | --- | --- | --- |
 //! | 1 (T, repeated) | some errors with their indexes | fewer errors; the next run goes on |
 //! | 2 (T, repeated) | statistics, then some batches | the same |
-//! | 3 (T) | the task row, its timer, its place in `old_tasks`, and the release of the file if no other load has it | nothing |
+//! | 3 (T) | the task row, its timer, its place in `old_tasks`, and the release of the file if no other load has it; the next old loads of the feed, if there are more | nothing |
 //!
 //! The release is in the outbox of step 3, so the file's reference goes if and only if the row goes. A load that has not
 //! ended is never old, except when its feed was removed, and then it was ended first.
 
-use cluster::Cluster;
+use async_trait::async_trait;
+use cluster::work::{Done, Due, Entry, Plan, Work, head_by_owner};
 use files::{Files, Referrer};
-use futures::future::BoxFuture;
-use kit::Shutdown;
+use kit::Timestamp;
 use store::{Range, Read as _, Shard, Tx};
 use wire::feeds::{FeedRow, Task};
 
-use crate::tables::{FEED_STATISTICS, OFFER_BATCHES, OLD_TASKS, TASKS};
+use crate::tables::{FEED, FEED_STATISTICS, OFFER_BATCHES, OLD_TASKS, TASKS};
 use crate::tasks::{self, FeedKey};
-use crate::upload::{hash_of, uses};
-use crate::work::{self, Done, Found, Work};
-use crate::{Feeds, Result, errors, processor};
+use crate::upload::{hash_of, is_used};
+use crate::{Error, Feeds, Result, errors, feed, processor};
 
 /// Rows that one transaction removes.
 const STEP: usize = 500;
-const LOOK: usize = 8;
-/// Loads of a feed among which another user of a file is looked for.
-const MOST_TASKS: usize = 1_000;
 
-pub async fn run(feeds: Feeds, cluster: Cluster, shutdown: Shutdown) {
-    let (feeds, cluster) = (&feeds, &cluster);
-    let look = |shards| -> BoxFuture<'_, _> { Box::pin(look(feeds, shards)) };
-    let run = |(key, task_id): (FeedKey, i64)| -> BoxFuture<'_, _> {
-        Box::pin(async move {
-            forget(feeds, &key, task_id).await?;
-            Ok(Done::Worked)
-        })
-    };
-    let wakes = feeds.store.wakes().listen(crate::OLD_CHANNEL);
-    let work = Work { cluster, clock: &feeds.clock, role: processor::ROLE, wakes, at_once: 4 };
-    work::work(work, look, run, &shutdown).await;
-}
+/// Loads that are to be forgotten, step by step. Any number of processes may do so at the same time.
+pub struct OldLoads(pub Feeds);
 
-async fn look(feeds: &Feeds, shards: Vec<Shard>) -> Result<Found<(FeedKey, i64)>> {
-    let rows = feeds.store.scan_shards(&OLD_TASKS, &shards, Range::all(LOOK)).await?;
-    let due = rows
-        .into_iter()
-        .map(|(shard, (seller, namespace, task_id), _)| (shard, (FeedKey { seller, namespace }, task_id)));
-    Ok(Found { due: due.collect(), later: Vec::new() })
-}
+#[async_trait]
+impl Work for OldLoads {
+    type Key = (FeedKey, i64);
+    type Error = Error;
 
-/// Everything that is old now; for tests.
-pub async fn forget_due(feeds: &Feeds) -> Result<usize> {
-    let mut forgotten = 0;
-    loop {
-        let found = look(feeds, Shard::all().collect()).await?;
-        if found.due.is_empty() {
-            return Ok(forgotten);
-        }
-        for (_, (key, task_id)) in found.due {
-            forget(feeds, &key, task_id).await?;
-            forgotten += 1;
-        }
+    fn plan(&self) -> Plan {
+        Plan::new("feed clean-up", processor::ROLE, crate::OLD_CHANNEL, 4)
     }
-}
 
-/// Forgets one load, step by step. Any number of processes may do so at the same time.
-pub async fn forget(feeds: &Feeds, key: &FeedKey, task_id: i64) -> Result<()> {
-    while step(feeds, key, task_id).await? {}
-    Ok(())
+    async fn due(&self, shards: &[Shard], _: Timestamp) -> Result<Due<(FeedKey, i64)>> {
+        let entry = |(seller, namespace, task_id): (String, String, i64), _| {
+            let owner = seller.clone();
+            Some(Entry {
+                at: Timestamp(0),
+                owner,
+                key: (FeedKey { seller, namespace }, task_id),
+                long: false,
+            })
+        };
+        Ok(head_by_owner(&self.0.store, &OLD_TASKS, shards, entry).await?)
+    }
+
+    async fn run(&self, _: Shard, (key, task_id): &(FeedKey, i64)) -> Result<Done> {
+        Ok(if step(&self.0, key, *task_id).await? { Done::More } else { Done::Finished })
+    }
 }
 
 /// One transaction of forgetting; `false`: it was the last.
@@ -92,6 +75,9 @@ pub async fn step(feeds: &Feeds, key: &FeedKey, task_id: i64) -> Result<bool> {
             release_file(tx, key, &task).await?;
         }
         tx.delete(&OLD_TASKS, key.task(task_id))?;
+        if let Some(feed) = tx.get(&FEED, key.row()).await?.filter(feed::is_active) {
+            tasks::retire(tx, feeds, key, &feed).await?;
+        }
         Ok(false)
     };
     feeds.store.transact(key.shard(), body).await
@@ -100,8 +86,7 @@ pub async fn step(feeds: &Feeds, key: &FeedKey, task_id: i64) -> Result<bool> {
 /// The file goes with the last load that has it.
 async fn release_file(tx: &mut Tx, key: &FeedKey, task: &Task) -> Result<()> {
     let Some(file) = task.file.as_ref().filter(|file| !file.referrer.is_empty()) else { return Ok(()) };
-    let others = tx.scan(&TASKS, Range::prefix(key.row(), MOST_TASKS)?).await?;
-    if others.iter().any(|(_, other)| uses(other, &file.referrer)) {
+    if is_used(tx, key, &file.referrer).await? {
         return Ok(());
     }
     if let (Some(hash), Ok(referrer)) = (hash_of(&file.hash), Referrer::new(file.referrer.as_str())) {

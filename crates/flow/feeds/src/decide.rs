@@ -2,7 +2,7 @@
 
 use store::Tx;
 use wire::feeds::feed_decision::Word;
-use wire::feeds::{FeedAbort, FeedDecision, Task, TaskStatus, feed_message};
+use wire::feeds::{FeedDecision, Task, TaskStatus};
 
 use crate::tables::TASKS;
 use crate::tasks::{self, End, FeedKey, said, status_name};
@@ -21,8 +21,7 @@ pub async fn cancel(feeds: &Feeds, key: &FeedKey, task_id: i64) -> Result<Task> 
             status => return Err(ended(task_id, status)),
         }
         if task.begun {
-            let kind = feed_message::Kind::Abort(FeedAbort { reason: "cancelled".to_owned() });
-            tasks::tell_offers(tx, key, task_id, &task, kind).await?;
+            tasks::send_abort(tx, key, task_id, &task, "cancelled").await?;
         }
         let end = End::with(TaskStatus::TaskCancelled, said("cancelled", "a person cancelled the load"));
         tasks::end(tx, feeds, key, task_id, &mut task, end).await?;

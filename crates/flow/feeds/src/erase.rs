@@ -25,15 +25,17 @@ pub struct Erasures(pub Feeds);
 
 #[async_trait]
 impl Handler for Erasures {
-    fn shard_of(&self, record: &Record) -> std::result::Result<Shard, Undecodable> {
+    type Message = SellerErasure;
+
+    fn decode(&self, record: &Record) -> std::result::Result<(Shard, SellerErasure), Undecodable> {
         let word = model::erasure::read(&record.payload).map_err(Undecodable)?;
-        Ok(Shard::of(&word.seller_id))
+        Ok((Shard::of(&word.seller_id), word))
     }
 
-    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> std::result::Result<(), Failure> {
-        for record in records {
-            let word = model::erasure::read(&record.payload).map_err(Failure::Determinate)?;
-            erase(tx, &self.0, &word).await.map_err(crate::error::failure)?;
+    async fn apply(&self, tx: &mut Tx, messages: Vec<SellerErasure>) -> std::result::Result<(), Failure> {
+        tx.prefetch(&ERASED, messages.iter().map(|word| (&*word.seller_id,))).await?;
+        for word in messages {
+            erase(tx, &self.0, &word).await?;
         }
         Ok(())
     }

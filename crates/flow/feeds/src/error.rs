@@ -1,3 +1,5 @@
+use cluster::work::WorkError;
+use topics::consume::Blame;
 use web::{Code, Problem};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -35,11 +37,6 @@ impl Error {
     pub(crate) fn invalid(field: &'static str, code: &'static str, message: impl Into<String>) -> Self {
         Self::Invalid { field, code, message: message.into() }
     }
-
-    /// The right to do the work went to another: whatever was to be written was not.
-    pub(crate) fn is_fenced(&self) -> bool {
-        matches!(self, Self::Cluster(error) if error.is_fenced())
-    }
 }
 
 impl From<Error> for Problem {
@@ -58,11 +55,21 @@ impl From<Error> for Problem {
     }
 }
 
-/// For consumers of topics: what the store may do right next time is tried again, the rest is the record's own fault.
-pub(crate) fn failure(error: Error) -> topics::consume::Failure {
-    match error {
-        Error::Store(error) => error.into(),
-        Error::Topics(error) => error.into(),
-        error => topics::consume::Failure::determinate(error),
+impl Blame for Error {
+    /// What an engine may do right next time is tried again; the rest is the record's own fault.
+    fn is_records_fault(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_records_fault(),
+            Self::Topics(error) => error.is_records_fault(),
+            Self::Files(error) => error.is_records_fault(),
+            Self::Cluster(error) => error.is_records_fault(),
+            _ => true,
+        }
+    }
+}
+
+impl WorkError for Error {
+    fn is_fenced(&self) -> bool {
+        matches!(self, Self::Cluster(error) if error.is_fenced())
     }
 }

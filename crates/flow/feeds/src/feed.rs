@@ -1,22 +1,19 @@
 //! A seller's feed: its making, its settings, its pauses and its removal.
 //!
 //! Each verb is one transaction in the seller's shard; there is nothing between two steps for a crash to leave. A removal
-//! ends all loads of the feed, writes them into `old_tasks`, and sends the offers a last load without offers; its
-//! terminal result ends that one.
+//! ends all loads of the feed, writes them into `old_tasks`, and puts a last load without offers into the queue; the
+//! processor tells the offers its end, in its turn, and the terminal result ends it.
 
 use kit::Timestamp;
 use store::{Range, Read as _, Tx};
 use wire::feeds::{
-    FeedAbort, FeedRow, FeedSettings, FeedStatus, FeedTerminal, LoaderTask, OnMissing, Task, TaskProgress,
-    TaskSource, TaskStatus, feed_message,
+    FeedRow, FeedSettings, FeedStatus, LoaderTask, OnMissing, QueueRow, Task, TaskProgress, TaskSource,
+    TaskStatus,
 };
 
 use crate::tables::{FEED, FEED_DUE, FEED_LOADER_TASK, TASKS};
 use crate::tasks::{self, End, FeedKey, said};
 use crate::{Error, Feeds, Result, cleanup};
-
-/// Most loads that a removal ends in its transaction; more do not gather, since old ones are cleared away.
-const MOST_TASKS: usize = 1_000;
 
 pub fn is_active(feed: &FeedRow) -> bool {
     feed.status() == FeedStatus::FeedActive
@@ -190,7 +187,7 @@ pub enum Pause {
     Running,
 }
 
-/// Nothing is fetched or taken while a feed is paused; a load under way goes on.
+/// Nothing is fetched or begun while a feed is paused: its loads keep their places in the queue. A load under way goes on.
 pub async fn set_paused(feeds: &Feeds, key: &FeedKey, pause: Pause) -> Result<FeedRow> {
     let paused = pause == Pause::Paused;
     let body = async |tx: &mut Tx| {
@@ -201,6 +198,9 @@ pub async fn set_paused(feeds: &Feeds, key: &FeedKey, pause: Pause) -> Result<Fe
             row.updated_at = feeds.clock.now().0;
             tx.put(&FEED, key.row(), &row)?;
             schedule(tx, key, &row, feeds.clock.now()).await?;
+            if !paused {
+                tasks::unpark(tx, key).await?;
+            }
         }
         Ok(row)
     };
@@ -232,14 +232,14 @@ pub async fn remove(feeds: &Feeds, key: &FeedKey, offers: OnMissing) -> Result<i
             after_erasure: tasks::last_erasure(tx, key).await?,
             ..Task::default()
         };
-        tasks::set_timer(tx, key, task_id, &mut task, Some(now.plus(feeds.settings.results_patience)))?;
+        if let Some(settings) = task.settings.as_mut().and_then(|pinned| pinned.feed.as_mut()) {
+            settings.on_missing = offers.into();
+        }
         tx.put(&TASKS, key.task(task_id), &task)?;
+        tasks::enqueue(tx, key, task_id, QueueRow { not_before: now.0, ..QueueRow::default() })?;
         cleanup::release_fingerprints(tx, &mut row).await?;
         tx.put(&FEED, key.row(), &row)?;
         schedule(tx, key, &row, now).await?;
-        let terminal =
-            FeedTerminal { batches: 0, on_missing: offers.into(), guard_percent: 0, removal: true };
-        tasks::tell_offers(tx, key, task_id, &task, feed_message::Kind::Terminal(terminal)).await?;
         Ok(task_id)
     };
     feeds.store.transact(key.shard(), body).await
@@ -247,17 +247,21 @@ pub async fn remove(feeds: &Feeds, key: &FeedKey, offers: OnMissing) -> Result<i
 
 /// Ends what is under way, and makes the whole history old.
 pub(crate) async fn end_all(tx: &mut Tx, feeds: &Feeds, key: &FeedKey) -> Result<()> {
-    for ((.., task_id), mut task) in tx.scan(&TASKS, Range::prefix(key.row(), MOST_TASKS)?).await? {
-        if !tasks::is_final(task.status()) {
-            if task.begun {
-                let abort = FeedAbort { reason: "the feed was removed".to_owned() };
-                let kind = feed_message::Kind::Abort(abort);
-                tasks::tell_offers(tx, key, task_id, &task, kind).await?;
-            }
-            let end = End::with(TaskStatus::TaskCancelled, said("feed_removed", "the feed was removed"));
-            tasks::end(tx, feeds, key, task_id, &mut task, end).await?;
+    let mut pages = tasks::Pages::oldest_first(key)?;
+    loop {
+        let page = pages.next(tx).await?;
+        if page.is_empty() {
+            return Ok(());
         }
-        tasks::make_old(tx, feeds, key, task_id)?;
+        for (task_id, mut task) in page {
+            if !tasks::is_final(task.status()) {
+                if task.begun {
+                    tasks::send_abort(tx, key, task_id, &task, "the feed was removed").await?;
+                }
+                let end = End::with(TaskStatus::TaskCancelled, said("feed_removed", "the feed was removed"));
+                tasks::end(tx, feeds, key, task_id, &mut task, end).await?;
+            }
+            tasks::make_old(tx, feeds, key, task_id)?;
+        }
     }
-    Ok(())
 }

@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write as _};
 
-use model::Issue;
+use model::{Content, Issue};
 use prost::Message as _;
 use wire::feeds::FeedRecord;
 
@@ -29,6 +29,12 @@ const MAX_ISSUES_BYTES: usize = 512;
 
 pub fn of(bytes: &[u8]) -> Fingerprint {
     cut(&blake3::hash(bytes))
+}
+
+/// Of what a record was unified into. The catalog's version plays no part: a new catalog changes those offers that it
+/// describes otherwise, and no others.
+pub fn of_content(content: &Content) -> Fingerprint {
+    of(&Content { catalog_version: 0, ..content.clone() }.encode_to_vec())
 }
 
 fn cut(hash: &blake3::Hash) -> Fingerprint {
@@ -251,5 +257,14 @@ mod tests {
         };
         assert_ne!(of_offer(&offer("ab", "c")), of_offer(&offer("a", "bc")));
         assert_eq!(of_offer(&offer("ab", "c")), of_offer(&offer("ab", "c")));
+    }
+
+    #[test]
+    fn the_catalogs_version_is_no_difference() {
+        let of = |catalog_version, title: &str| {
+            of_content(&Content { catalog_version, title: title.to_owned(), ..Content::default() })
+        };
+        assert_eq!(of(1, "a"), of(2, "a"));
+        assert_ne!(of(1, "a"), of(1, "b"));
     }
 }

@@ -8,10 +8,11 @@ use wire::feeds::{Statistics, Task, TaskSource, TaskStatus};
 
 use crate::tables::{FEED, OLD_TASKS};
 use crate::tasks::{self, FeedKey, NewTask};
-use crate::{Error, Feeds, Result, feed};
+use crate::{Error, Feeds, Result, cleanup, feed};
 
 /// Some records travelled as «same» and were not known to the offers: the file goes once more, whole. Not when a newer
-/// load is there already, which will say what this one could.
+/// load has begun, which says what this one could. One that waits is let travel whole instead, since this file must not
+/// come after it. Rows of fetches that brought nothing are no loads; and a dry run starts nothing.
 pub(crate) async fn after(
     tx: &mut Tx,
     feeds: &Feeds,
@@ -21,12 +22,18 @@ pub(crate) async fn after(
     statistics: &Statistics,
 ) -> Result<()> {
     let ended_well = matches!(task.status(), TaskStatus::TaskSucceeded | TaskStatus::TaskPartial);
-    if statistics.content_needed == 0 || !ended_well || task.source() == TaskSource::SourceFollowUp {
+    let may_repeat = ended_well && !task.dry_run && task.source() != TaskSource::SourceFollowUp;
+    if statistics.content_needed == 0 || !may_repeat {
         return Ok(());
     }
     let Some(mut row) = tx.get(&FEED, key.row()).await?.filter(feed::is_active) else { return Ok(()) };
-    if row.last_task_id != task_id {
+    if row.began_task_id != task_id || task_id < row.first_task_id {
         return Ok(());
+    }
+    if tasks::is_followed(tx, key, task_id).await? {
+        cleanup::release_fingerprints(tx, &mut row).await?;
+        row.known = None;
+        return Ok(tx.put(&FEED, key.row(), &row)?);
     }
     let Some(file) = task.file.clone() else { return Ok(()) };
     let new = NewTask {

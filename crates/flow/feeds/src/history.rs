@@ -77,38 +77,20 @@ pub async fn feeds_of(feeds: &Feeds, seller: &str) -> Result<Vec<FeedView>> {
     Ok(found)
 }
 
-/// Shards asked at once when all are walked.
-const SHARDS_AT_ONCE: usize = 128;
-
 /// Sellers with feeds behind one of them, at most `limit`, in the order of (shard, seller).
 pub async fn sellers(feeds: &Feeds, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
-    let mut sellers: Vec<String> = Vec::new();
-    let mut first = 0;
-    // A seller has at most so many feeds, so this many rows hold at least `limit` sellers.
-    let rows_at_once = limit.saturating_mul(feeds.settings.max_namespaces.max(1));
-    if let Some(after) = after {
-        let shard = Shard::of(after);
-        let behind = Range::all(rows_at_once).after((after,))?;
-        add_sellers(&mut sellers, feeds.store.scan_shards(&FEED, &[shard], behind).await?);
-        first = shard.index() + 1;
-    }
-    let shards: Vec<_> = Shard::all().skip(first).collect();
-    for shards in shards.chunks(SHARDS_AT_ONCE) {
-        if sellers.len() >= limit {
-            break;
+    let page = Range::all(limit.saturating_mul(feeds.settings.max_namespaces.max(1)));
+    let rest = |seller: &str| Ok::<_, store::Error>((Shard::of(seller), page.clone().after((seller,))?));
+    let mut last = String::new();
+    let first_active = |(seller, _): (String, String), feed: FeedRow| {
+        let is_new = feed::is_active(&feed) && last != seller;
+        if is_new {
+            last.clone_from(&seller);
         }
-        add_sellers(&mut sellers, feeds.store.scan_shards(&FEED, shards, Range::all(rows_at_once)).await?);
-    }
-    sellers.truncate(limit);
-    Ok(sellers)
-}
-
-fn add_sellers(sellers: &mut Vec<String>, rows: Vec<(Shard, (String, String), FeedRow)>) {
-    for (_, (seller, _), feed) in rows {
-        if feed::is_active(&feed) && sellers.last() != Some(&seller) {
-            sellers.push(seller);
-        }
-    }
+        is_new.then_some(seller)
+    };
+    let cursor = after.map(rest).transpose()?;
+    Ok(feeds.store.scan_after(&FEED, &page, cursor, limit, first_active).await?)
 }
 
 /// A feed with its newest load.
@@ -125,20 +107,13 @@ pub async fn glance(
     after: Option<&FeedKey>,
     most: usize,
 ) -> Result<(Vec<Glance>, Option<FeedKey>)> {
-    let mut keys = Vec::new();
-    let mut first = 0;
-    if let Some(after) = after {
-        let behind = Range::all(most + 1).after(after.row())?;
-        add_feeds(&mut keys, feeds.store.scan_shards(&FEED, &[after.shard()], behind).await?);
-        first = after.shard().index() + 1;
-    }
-    let shards: Vec<_> = Shard::all().skip(first).collect();
-    for shards in shards.chunks(SHARDS_AT_ONCE) {
-        if keys.len() > most {
-            break;
-        }
-        add_feeds(&mut keys, feeds.store.scan_shards(&FEED, shards, Range::all(most + 1)).await?);
-    }
+    let page = Range::all(most + 1);
+    let rest = |key: &FeedKey| Ok::<_, store::Error>((key.shard(), page.clone().after(key.row())?));
+    let active = |(seller, namespace): (String, String), feed: FeedRow| {
+        feed::is_active(&feed).then_some(FeedKey { seller, namespace })
+    };
+    let cursor = after.map(rest).transpose()?;
+    let mut keys = feeds.store.scan_after(&FEED, &page, cursor, most + 1, active).await?;
     let more = keys.len() > most;
     keys.truncate(most);
     let next = keys.last().filter(|_| more).cloned();
@@ -150,11 +125,6 @@ pub async fn glance(
         found.push(Glance { view, load });
     }
     Ok((found, next))
-}
-
-fn add_feeds(keys: &mut Vec<FeedKey>, rows: Vec<(Shard, (String, String), FeedRow)>) {
-    let active = rows.into_iter().filter(|(.., feed)| feed::is_active(feed));
-    keys.extend(active.map(|(_, (seller, namespace), _)| FeedKey { seller, namespace }));
 }
 
 /// What is said of a load that is not a success, in the reader's language.

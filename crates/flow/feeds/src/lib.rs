@@ -10,8 +10,8 @@
 //!   [`cleanup`] forgets. Each begins with a table of its transactions and of what a crash between any two leaves.
 //! - A feed's loads are processed one at a time and in order, under a lock that is a fenced lease. Batches are cut by the
 //!   source's records alone, so every try of a load sends the same ones, and the offers know a repeat.
-//! - **Nothing half-done is called done.** The terminal message goes out with the transaction that says so, after every
-//!   batch was acknowledged; a load ends as `succeeded` only if the books balance ([`statistics`]); a broken file takes
+//! - **Nothing half-done is called done.** The terminal message goes out after every batch was acknowledged, and the next
+//!   load begins after the terminal message was; a load ends as `succeeded` only if the books balance ([`statistics`]); a broken file takes
 //!   nothing away.
 //! - The format is recognised from the content, never from the name ([`records`]). Memory is constant, and every length
 //!   that a file can choose has a limit in [`Limits`]. **A bad record costs itself only**; what breaks the file as a
@@ -60,7 +60,6 @@ mod unpack;
 pub mod upload;
 pub mod webhooks;
 mod window;
-mod work;
 pub mod xsd;
 
 use std::sync::Arc;

@@ -8,30 +8,32 @@
 //! | [`settle`] (T) | under the lock, and only if the feed's version is still the one the download began with: the load with its place in the queue (or a row of the history that says `unchanged` or `failed`), the next moment, the lock released | nothing |
 //! | confirm | the reference is held | a pending reference; the sweep hears `Held` |
 //!
+//! Content is `unchanged` when the load that began last had it and ended well, or is a person's matter; while a load waits
+//! in the queue nothing is, since that load will come between. A load that begins during the download makes the answer
+//! worthless; then the feed is fetched again at once.
+//!
 //! A truncated body is an error of the download and never a file. Rows of the history that say the same as the one before
 //! are one row that counts.
 
 use std::time::Duration;
 
+use async_trait::async_trait;
+use cluster::work::{Done, Due, Entry, Plan, Work, WorkError as _, head};
 use cluster::{Cluster, Lock};
 use fetch::{Answer, Conditional};
 use files::{Hash, Incoming, Limits, Referrer, Stored};
-use futures::future::BoxFuture;
-use kit::{Backoff, Shutdown, Timestamp};
+use kit::{Backoff, Timestamp};
 use store::{Range, Read as _, Shard, Tx};
 use wire::feeds::{FeedRow, KnownContent, LoaderTask, Task, TaskError, TaskFile, TaskSource, TaskStatus};
 
 use crate::feed::{self, put_loader_task};
-use crate::tables::{FEED, FEED_DUE, FEED_LOADER_TASK, TASKS};
+use crate::tables::{FEED, FEED_DUE, FEED_LOADER_TASK, TASK_QUEUE, TASKS};
 use crate::tasks::{self, FeedKey, NewTask, said};
 use crate::upload::new_referrer;
-use crate::work::{self, Done, Found, Work};
-use crate::{Feeds, Result, config, metrics, webhooks};
+use crate::{Error, Feeds, Result, config, metrics, webhooks};
 
 pub const ROLE: &str = "feed-loader";
 const LOCK: &str = "feedloader";
-/// Due feeds of a shard that one look brings: the longest unfetched come first.
-const LOOK: usize = 16;
 
 /// A feed that this process fetches.
 pub struct Taken {
@@ -44,51 +46,41 @@ pub struct Taken {
 /// What a download brought.
 pub enum Fetched {
     NotModified,
-    /// The content is the one that is known.
-    Same(Conditional),
+    /// The content is the one that is known, of this hash.
+    Same(Hash, Conditional),
     File(Stored, Referrer, Conditional),
     Failed(TaskError),
 }
 
-/// Fetches feeds until the shutdown is called.
-pub async fn run(feeds: Feeds, cluster: Cluster, shutdown: Shutdown) {
-    let (feeds, cluster) = (&feeds, &cluster);
-    let look = |shards| -> BoxFuture<'_, _> { Box::pin(look(feeds, shards)) };
-    let run = |key: FeedKey| -> BoxFuture<'_, _> {
-        Box::pin(async move {
-            let fetched = load(feeds, cluster, &key).await?;
-            Ok(if fetched { Done::Worked } else { Done::NotNow })
-        })
-    };
-    let wakes = feeds.store.wakes().listen(crate::FETCH_CHANNEL);
-    let at_once = feeds.settings.downloads.max(1);
-    let work = Work { cluster, clock: &feeds.clock, role: ROLE, wakes, at_once };
-    work::work(work, look, run, &shutdown).await;
+/// Feeds that are due.
+pub struct DueFeeds {
+    pub feeds: Feeds,
+    pub cluster: Cluster,
 }
 
-async fn look(feeds: &Feeds, shards: Vec<Shard>) -> Result<Found<FeedKey>> {
-    let now = feeds.clock.now();
-    let mut found = Found { due: Vec::new(), later: Vec::new() };
-    let rows = feeds.store.scan_shards(&FEED_DUE, &shards, Range::all(LOOK)).await?;
-    for (shard, (at, seller, namespace), ()) in rows {
-        if at <= now.0 {
-            found.due.push((shard, FeedKey { seller, namespace }));
-        } else {
-            found.later.push((shard, Timestamp(at)));
-        }
-    }
-    found.later.reverse();
-    Ok(found)
-}
+#[async_trait]
+impl Work for DueFeeds {
+    type Key = FeedKey;
+    type Error = Error;
 
-/// Everything that is due now, once; for tests.
-pub async fn load_due(feeds: &Feeds, cluster: &Cluster) -> Result<usize> {
-    let found = look(feeds, Shard::all().collect()).await?;
-    let mut fetched = 0;
-    for (_, key) in found.due {
-        fetched += usize::from(load(feeds, cluster, &key).await?);
+    fn plan(&self) -> Plan {
+        Plan::new("feed loader", ROLE, crate::FETCH_CHANNEL, self.feeds.settings.downloads.max(1))
     }
-    Ok(fetched)
+
+    async fn due(&self, shards: &[Shard], now: Timestamp) -> Result<Due<FeedKey>> {
+        let entry = |(at, seller, namespace): (i64, String, String), ()| Entry {
+            at: Timestamp(at),
+            owner: seller.clone(),
+            key: FeedKey { seller, namespace },
+            long: false,
+        };
+        Ok(head(&self.feeds.store, &FEED_DUE, shards, now, entry).await?)
+    }
+
+    async fn run(&self, _: Shard, key: &FeedKey) -> Result<Done> {
+        let fetched = load(&self.feeds, &self.cluster, key).await?;
+        Ok(if fetched { Done::Finished } else { Done::NotNow })
+    }
 }
 
 /// One feed from its lock to its next moment; `false`: another is at it, or it is not due.
@@ -141,8 +133,7 @@ pub async fn take(feeds: &Feeds, cluster: &Cluster, key: &FeedKey) -> Result<Opt
 
 /// The download, and the file in its place.
 pub async fn fetch(feeds: &Feeds, taken: &Taken) -> Result<Fetched> {
-    let feed = feeds.store.get(&FEED, taken.key.shard(), taken.key.row()).await?.unwrap_or_default();
-    let known = feed.known.clone().filter(|known| is_fresh(feeds, &feed, known));
+    let known = known(feeds, &taken.key).await?;
     // «Not modified» is of use only while what it was is known and still counts.
     let was = Hash::from_bytes(taken.row.last_hash.as_slice().try_into().unwrap_or_default());
     let counts = known.as_ref().is_some_and(|known| known.hash == was.as_bytes());
@@ -163,11 +154,21 @@ pub async fn fetch(feeds: &Feeds, taken: &Taken) -> Result<Fetched> {
         (received, None) => received?,
     };
     if known.is_some_and(|known| known.hash == incoming.hash().as_bytes()) {
-        return Ok(Fetched::Same(validators));
+        return Ok(Fetched::Same(incoming.hash(), validators));
     }
     let referrer = new_referrer(&taken.key)?;
     let stored = feeds.files.put(incoming, &referrer).await?;
     Ok(Fetched::File(stored, referrer, validators))
+}
+
+/// The content that need not be loaded again.
+async fn known(feeds: &Feeds, key: &FeedKey) -> Result<Option<KnownContent>> {
+    let snapshot = feeds.store.snapshot(key.shard()).await?;
+    let feed = snapshot.get(&FEED, key.row()).await?.unwrap_or_default();
+    if !snapshot.scan(&TASK_QUEUE, Range::prefix(key.row(), 1)?).await?.is_empty() {
+        return Ok(None);
+    }
+    Ok(feed.known.clone().filter(|known| is_fresh(feeds, &feed, known)))
 }
 
 /// Content that is known is not loaded again, unless what would be made of it may differ.
@@ -208,10 +209,13 @@ pub async fn settle(feeds: &Feeds, taken: &Taken, fetched: &Fetched) -> Result<b
         }
         let now = feeds.clock.now();
         tx.delete(&FEED_DUE, (row.next_fetch_at, key.seller.as_str(), key.namespace.as_str()))?;
-        record(tx, feeds, key, &mut feed, &mut row, fetched).await?;
+        let outdated = is_outdated(&feed, &row, fetched);
+        if !outdated {
+            record(tx, feeds, key, &mut feed, &mut row, fetched).await?;
+        }
         row.next_fetch_at = match row.failures {
             // Somebody asked while it was fetched, and means what is there now.
-            _ if row.asked_at > taken.began.0 => now.0,
+            _ if outdated || row.asked_at > taken.began.0 => now.0,
             0 => now.plus(feed::period(&feed)).0,
             failures => now.plus(config::wait(feeds.settings.fetch_backoff, failures)).0,
         };
@@ -221,6 +225,16 @@ pub async fn settle(feeds: &Feeds, taken: &Taken, fetched: &Fetched) -> Result<b
         Ok(true)
     };
     feeds.store.transact(key.shard(), body).await
+}
+
+/// The download says «the same as before», and what was before is no longer what the feed has.
+fn is_outdated(feed: &FeedRow, row: &LoaderTask, fetched: &Fetched) -> bool {
+    let same = match fetched {
+        Fetched::NotModified => row.last_hash.as_slice(),
+        Fetched::Same(hash, _) => hash.as_bytes().as_slice(),
+        Fetched::File(..) | Fetched::Failed(_) => return false,
+    };
+    feed.known.as_ref().is_none_or(|known| known.hash != same)
 }
 
 /// The rows that follow from a download.
@@ -247,7 +261,7 @@ async fn record(
         return Ok(());
     }
     (row.failures, row.error, row.last_fetched_at) = (0, None, now.0);
-    if let Fetched::Same(validators) | Fetched::File(_, _, validators) = fetched {
+    if let Fetched::Same(_, validators) | Fetched::File(_, _, validators) = fetched {
         row.etag = validators.etag.clone().unwrap_or_default();
         row.last_modified = validators.last_modified.clone().unwrap_or_default();
     }
@@ -317,6 +331,7 @@ async fn repeat_or_add(
         ..Task::default()
     };
     tx.put(&TASKS, key.task(task_id), &task)?;
+    tasks::retire(tx, feeds, key, feed).await?;
     Ok(Some((task_id, task)))
 }
 

@@ -30,21 +30,32 @@ pub struct Results(pub Feeds);
 
 #[async_trait]
 impl Handler for Results {
-    fn shard_of(&self, record: &Record) -> std::result::Result<Shard, Undecodable> {
-        Ok(Shard::of(&decode(record)?.seller_id))
+    type Message = FeedResult;
+
+    fn decode(&self, record: &Record) -> std::result::Result<(Shard, FeedResult), Undecodable> {
+        let result = FeedResult::decode(record.payload.as_ref()).map_err(Undecodable::new)?;
+        Ok((Shard::of(&result.seller_id), result))
     }
 
-    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> std::result::Result<(), Failure> {
-        for record in records {
-            let result = decode(record).map_err(|Undecodable(reason)| Failure::Determinate(reason))?;
-            apply(tx, &self.0, result).await.map_err(crate::error::failure)?;
+    async fn apply(&self, tx: &mut Tx, messages: Vec<FeedResult>) -> std::result::Result<(), Failure> {
+        prefetch(tx, &messages).await?;
+        for result in messages {
+            apply(tx, &self.0, result).await?;
         }
         Ok(())
     }
 }
 
-fn decode(record: &Record) -> std::result::Result<FeedResult, Undecodable> {
-    FeedResult::decode(record.payload.as_ref()).map_err(|error| Undecodable(error.to_string()))
+/// Reads ahead what every result needs.
+async fn prefetch(tx: &mut Tx, results: &[FeedResult]) -> Result<()> {
+    let tasks = || results.iter().map(|result| (&*result.seller_id, &*result.namespace, result.task_id));
+    tx.prefetch(&TASKS, tasks()).await?;
+    tx.prefetch(&FEED_STATISTICS, tasks()).await?;
+    let counted = tasks().zip(results).filter_map(|((seller, namespace, task_id), result)| {
+        let (name, number, part) = repeat_key(result.kind.as_ref()?);
+        Some((seller, namespace, task_id, name, number, part))
+    });
+    Ok(tx.prefetch(&OFFER_BATCHES, counted).await?)
 }
 
 async fn apply(tx: &mut Tx, feeds: &Feeds, result: FeedResult) -> Result<()> {

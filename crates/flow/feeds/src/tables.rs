@@ -22,8 +22,9 @@ pub const TASKS: Table<(String, String, i64), Task> =
 /// The loads of a feed that are still to be processed, in their order.
 pub const TASK_QUEUE: Table<(String, String, i64), QueueRow> =
     Table::new(SYSTEM, "task_queue", &["seller_id", "namespace", "task_id"], Space::Small);
-/// (not before, seller, namespace, task): the same loads by the moment they may be taken.
-pub const TASK_DUE: Table<(i64, String, String, i64), ()> =
+/// (not before, seller, namespace, task) → bytes of the file: the same loads by the moment they may be taken. Those of a
+/// paused feed have no row.
+pub const TASK_DUE: Table<(i64, String, String, i64), i64> =
     Table::new(SYSTEM, "task_due", &["not_before", "seller_id", "namespace", "task_id"], Space::Queue);
 /// (moment, seller, namespace, task): when a load has waited too long for results, or a dry run is forgotten.
 pub const TASK_TIMERS: Table<(i64, String, String, i64), ()> =

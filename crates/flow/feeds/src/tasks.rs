@@ -1,16 +1,16 @@
 //! The life of a load in its rows: made, taken, put off, ended.
 //!
 //! A load is a row of `tasks`. While it waits or is being processed it also stands in `task_queue` (by feed, which gives
-//! the order) and in `task_due` (by moment, which gives the work); both come and go with one another. While results are
-//! awaited it stands in `task_timers`. Every function here is a piece of somebody's transaction, so whoever changes a
+//! the order) and in `task_due` (by moment, which gives the work); both come and go with one another, but for a paused
+//! feed, whose loads wait without a moment ([`park`], [`unpark`]). While results are awaited it stands in `task_timers`. Every function here is a piece of somebody's transaction, so whoever changes a
 //! load's status changes all rows that follow from it, or none.
 
 use kit::Timestamp;
 use model::names;
 use store::{Range, Read as _, Shard, Tx};
 use wire::feeds::{
-    FeedMessage, FeedRow, KnownContent, OldTask, QueueRow, Task, TaskError, TaskFile, TaskSettings,
-    TaskSource, TaskStatus, feed_message,
+    FeedAbort, FeedMessage, FeedRow, KnownContent, OldTask, QueueRow, Task, TaskError, TaskFile,
+    TaskSettings, TaskSource, TaskStatus, feed_message,
 };
 
 use crate::tables::{ERASED, FEED, OLD_TASKS, TASK_DUE, TASK_QUEUE, TASK_TIMERS, TASKS};
@@ -91,11 +91,13 @@ pub(crate) async fn create(
         dry_run: new.dry_run,
         repeats_task_id: new.repeats_task_id,
         after_erasure: last_erasure(tx, key).await?,
+        traceparent: kit::trace::current().unwrap_or_default(),
         ..Task::default()
     };
     task.set_status(TaskStatus::TaskQueued);
     tx.put(&TASKS, key.task(task_id), &task)?;
-    enqueue(tx, key, task_id, QueueRow { not_before: now.0, tries: 0 })?;
+    let bytes = task.file.as_ref().map_or(0, |file| file.bytes);
+    enqueue(tx, key, task_id, QueueRow { not_before: now.0, tries: 0, bytes })?;
     Ok((task_id, task))
 }
 
@@ -116,8 +118,30 @@ pub(crate) fn pinned(feeds: &Feeds, feed: &FeedRow) -> TaskSettings {
 }
 
 pub(crate) fn enqueue(tx: &mut Tx, key: &FeedKey, task_id: i64, row: QueueRow) -> Result<()> {
-    tx.put(&TASK_DUE, (row.not_before, key.seller.as_str(), key.namespace.as_str(), task_id), &())?;
+    tx.put(&TASK_DUE, due_key(key, task_id, &row), &row.bytes)?;
     tx.put(&TASK_QUEUE, key.task(task_id), &row)?;
+    tx.wake(crate::QUEUE_CHANNEL);
+    Ok(())
+}
+
+fn due_key<'a>(key: &'a FeedKey, task_id: i64, row: &QueueRow) -> (i64, &'a str, &'a str, i64) {
+    (row.not_before, &key.seller, &key.namespace, task_id)
+}
+
+/// A load of a paused feed keeps its place in the queue and is nobody's work until [`unpark`], so that paused feeds do
+/// not stand before others.
+pub(crate) async fn park(tx: &mut Tx, key: &FeedKey, task_id: i64) -> Result<()> {
+    if let Some(row) = tx.get(&TASK_QUEUE, key.task(task_id)).await? {
+        tx.delete(&TASK_DUE, due_key(key, task_id, &row))?;
+    }
+    Ok(())
+}
+
+/// The loads of a feed that is no longer paused are work again.
+pub(crate) async fn unpark(tx: &mut Tx, key: &FeedKey) -> Result<()> {
+    for ((.., task_id), row) in tx.scan(&TASK_QUEUE, Range::prefix(key.row(), usize::MAX)?).await? {
+        tx.put(&TASK_DUE, due_key(key, task_id, &row), &row.bytes)?;
+    }
     tx.wake(crate::QUEUE_CHANNEL);
     Ok(())
 }
@@ -125,7 +149,7 @@ pub(crate) fn enqueue(tx: &mut Tx, key: &FeedKey, task_id: i64, row: QueueRow) -
 /// Takes a load out of the queue, if it is there.
 pub(crate) async fn dequeue(tx: &mut Tx, key: &FeedKey, task_id: i64) -> Result<()> {
     if let Some(row) = tx.get(&TASK_QUEUE, key.task(task_id)).await? {
-        tx.delete(&TASK_DUE, (row.not_before, key.seller.as_str(), key.namespace.as_str(), task_id))?;
+        tx.delete(&TASK_DUE, due_key(key, task_id, &row))?;
         tx.delete(&TASK_QUEUE, key.task(task_id))?;
         // The next load of the feed may have waited for this one.
         tx.wake(crate::QUEUE_CHANNEL);
@@ -221,9 +245,13 @@ fn learn(feed: &mut FeedRow, task_id: i64, task: &Task, now: Timestamp) {
     }
 }
 
-/// From now on the same content needs no load: it went in, or a person is asked or has spoken.
+/// From now on the same content needs no load: it went in, or a person is asked or has spoken. Not when another load has
+/// begun meanwhile, which may have changed what this one left.
 pub(crate) fn know_content(feed: &mut FeedRow, task_id: i64, task: &Task, now: Timestamp) {
     let (Some(file), Some(settings)) = (&task.file, &task.settings) else { return };
+    if feed.began_task_id != task_id {
+        return;
+    }
     feed.known = Some(KnownContent {
         hash: file.hash.clone(),
         task_id,
@@ -233,22 +261,60 @@ pub(crate) fn know_content(feed: &mut FeedRow, task_id: i64, task: &Task, now: T
     });
 }
 
-/// Most loads of a feed that are looked at in one transaction.
-const LOOK_BACK: usize = 256;
+/// Rows of a feed's history that one read brings.
+const PAGE: usize = 256;
+/// Rows of fetches that brought nothing to process: this many of them are kept for each load that is.
+const FETCHES_PER_LOAD: usize = 5;
+
+/// All loads of a feed, page by page.
+pub(crate) struct Pages {
+    rest: Option<Range>,
+}
+
+impl Pages {
+    pub(crate) fn oldest_first(key: &FeedKey) -> Result<Self> {
+        Ok(Self { rest: Some(Range::prefix(key.row(), PAGE)?) })
+    }
+
+    fn newest_first(key: &FeedKey) -> Result<Self> {
+        Ok(Self { rest: Some(Range::prefix(key.row(), PAGE)?.reversed()) })
+    }
+
+    /// The next loads; none: there are no more.
+    pub(crate) async fn next(&mut self, reader: &impl store::Read) -> Result<Vec<(i64, Task)>> {
+        let Some(range) = self.rest.take() else { return Ok(Vec::new()) };
+        let rows = reader.scan(&TASKS, range.clone()).await?;
+        if let Some((last, _)) = rows.last().filter(|_| rows.len() == PAGE) {
+            self.rest = Some(if range.reverse { range.before(last)? } else { range.after(last)? });
+        }
+        Ok(rows.into_iter().map(|((.., task_id), task)| (task_id, task)).collect())
+    }
+}
 
 /// Writes the loads that are no longer kept into `old_tasks`. Kept are the last N that were processed and what lies
-/// between them, the last that succeeded, and all that have not ended.
-async fn retire(tx: &mut Tx, feeds: &Feeds, key: &FeedKey, feed: &FeedRow) -> Result<()> {
-    let newest_first = Range::prefix(key.row(), LOOK_BACK)?.reversed();
-    let mut processed = 0;
-    for ((.., task_id), task) in tx.scan(&TASKS, newest_first).await? {
-        let keep = processed < feeds.settings.keep_tasks || task_id == feed.last_succeeded_task_id;
-        if !keep && is_final(task.status()) && !task.dry_run {
-            make_old(tx, feeds, key, task_id)?;
+/// between them, though not every fetch that brought nothing; the last that succeeded; and all that have not ended.
+/// A page of older ones is enough: the clean-up comes back here with each load that it has forgotten.
+pub(crate) async fn retire(tx: &mut Tx, feeds: &Feeds, key: &FeedKey, feed: &FeedRow) -> Result<()> {
+    let keep = feeds.settings.keep_tasks;
+    let (mut processed, mut fetches) = (0, 0);
+    let mut pages = Pages::newest_first(key)?;
+    loop {
+        let had_all = processed >= keep;
+        let page = pages.next(tx).await?;
+        for (task_id, task) in &page {
+            let is_fetch = is_final(task.status()) && !task.begun && !task.dry_run;
+            fetches += usize::from(is_fetch);
+            let too_many = is_fetch && fetches > FETCHES_PER_LOAD * keep;
+            let is_kept = (processed < keep && !too_many) || *task_id == feed.last_succeeded_task_id;
+            if !is_kept && is_final(task.status()) && !task.dry_run {
+                make_old(tx, feeds, key, *task_id)?;
+            }
+            processed += usize::from(task.begun && !task.dry_run);
         }
-        processed += usize::from(task.begun && !task.dry_run);
+        if had_all || page.is_empty() {
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
 pub(crate) fn make_old(tx: &mut Tx, feeds: &Feeds, key: &FeedKey, task_id: i64) -> Result<()> {
@@ -257,19 +323,28 @@ pub(crate) fn make_old(tx: &mut Tx, feeds: &Feeds, key: &FeedKey, task_id: i64) 
     Ok(())
 }
 
+/// Whether a load that may change offers waits behind this one.
+pub(crate) async fn is_followed(tx: &Tx, key: &FeedKey, task_id: i64) -> Result<bool> {
+    let range = Range::prefix(key.row(), usize::MAX)?.after(key.task(task_id))?;
+    let waiting = tx.scan(&TASK_QUEUE, range).await?;
+    let tasks = tx.get_many(&TASKS, waiting.iter().map(|((.., task_id), _)| key.task(*task_id))).await?;
+    Ok(tasks.into_iter().flatten().any(|task| !task.dry_run))
+}
+
 pub(crate) async fn find(tx: &Tx, key: &FeedKey, task_id: i64) -> Result<Task> {
     let found = tx.get(&TASKS, key.task(task_id)).await?;
     found.ok_or_else(|| Error::NoTask { namespace: key.namespace.clone(), task_id })
 }
 
-/// Sends a message about a load to the offers, after everything of it that was acknowledged before.
-pub(crate) async fn tell_offers(
+/// Tells the offers that nothing more of the load counts. Should a newer load overtake this message, that one says the same.
+pub(crate) async fn send_abort(
     tx: &mut Tx,
     key: &FeedKey,
     task_id: i64,
     task: &Task,
-    kind: feed_message::Kind,
+    reason: &str,
 ) -> Result<()> {
+    let kind = feed_message::Kind::Abort(FeedAbort { reason: reason.to_owned() });
     let message = message(key, task_id, task, kind);
     Ok(topics::outbox::send(tx, crate::FEED_OFFERS_TOPIC, vec![message]).await?)
 }

@@ -3,57 +3,45 @@
 //! Results do not move the timer, which would cost two rows for each; when it comes, the load's own row says whether
 //! something was heard meanwhile, and then it is set anew. Each is one transaction.
 
-use cluster::Cluster;
-use futures::future::BoxFuture;
-use kit::{Shutdown, Timestamp};
-use store::{Range, Read as _, Shard, Tx};
+use async_trait::async_trait;
+use cluster::work::{Done, Due, Entry, Plan, Work, head};
+use kit::Timestamp;
+use store::{Read as _, Shard, Tx};
 use wire::feeds::TaskStatus;
 
 use crate::tables::{TASK_TIMERS, TASKS};
 use crate::tasks::{self, End, FeedKey, said};
-use crate::work::{self, Done, Found, Work};
-use crate::{Feeds, Result, processor};
+use crate::{Error, Feeds, Result, processor};
 
-const LOOK: usize = 16;
+/// Loads whose timer has come.
+pub struct Timers(pub Feeds);
 
-pub async fn run(feeds: Feeds, cluster: Cluster, shutdown: Shutdown) {
-    let (feeds, cluster) = (&feeds, &cluster);
-    let look = |shards| -> BoxFuture<'_, _> { Box::pin(look(feeds, shards)) };
-    let run = |(key, task_id): (FeedKey, i64)| -> BoxFuture<'_, _> {
-        Box::pin(async move {
-            fire(feeds, &key, task_id).await?;
-            Ok(Done::Worked)
-        })
-    };
-    let wakes = feeds.store.wakes().listen(crate::TIMER_CHANNEL);
-    let work = Work { cluster, clock: &feeds.clock, role: processor::ROLE, wakes, at_once: 4 };
-    work::work(work, look, run, &shutdown).await;
+#[async_trait]
+impl Work for Timers {
+    type Key = (FeedKey, i64);
+    type Error = Error;
+
+    fn plan(&self) -> Plan {
+        Plan::new("feed timers", processor::ROLE, crate::TIMER_CHANNEL, 4)
+    }
+
+    async fn due(&self, shards: &[Shard], now: Timestamp) -> Result<Due<(FeedKey, i64)>> {
+        Ok(head(&self.0.store, &TASK_TIMERS, shards, now, due_load).await?)
+    }
+
+    async fn run(&self, _: Shard, (key, task_id): &(FeedKey, i64)) -> Result<Done> {
+        fire(&self.0, key, *task_id).await?;
+        Ok(Done::Finished)
+    }
 }
 
-async fn look(feeds: &Feeds, shards: Vec<Shard>) -> Result<Found<(FeedKey, i64)>> {
-    let now = feeds.clock.now();
-    let mut found = Found { due: Vec::new(), later: Vec::new() };
-    for (shard, (at, seller, namespace, task_id), ()) in
-        feeds.store.scan_shards(&TASK_TIMERS, &shards, Range::all(LOOK)).await?
-    {
-        if at <= now.0 {
-            found.due.push((shard, (FeedKey { seller, namespace }, task_id)));
-        } else {
-            found.later.push((shard, Timestamp(at)));
-        }
-    }
-    found.later.reverse();
-    Ok(found)
-}
-
-/// Everything that is due now, once; for tests.
-pub async fn fire_due(feeds: &Feeds) -> Result<usize> {
-    let found = look(feeds, Shard::all().collect()).await?;
-    let count = found.due.len();
-    for (_, (key, task_id)) in found.due {
-        fire(feeds, &key, task_id).await?;
-    }
-    Ok(count)
+/// What a row (moment, seller, namespace, task) says.
+pub(crate) fn due_load(
+    (at, seller, namespace, task_id): (i64, String, String, i64),
+    (): (),
+) -> Entry<(FeedKey, i64)> {
+    let owner = seller.clone();
+    Entry { at: Timestamp(at), owner, key: (FeedKey { seller, namespace }, task_id), long: false }
 }
 
 async fn fire(feeds: &Feeds, key: &FeedKey, task_id: i64) -> Result<()> {

@@ -16,10 +16,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use files::{Answer, Hash, Limits, Referrer, Stored};
 use futures::{Stream, StreamExt as _, stream};
-use store::{Range, Read as _, Tx};
+use store::{Read as _, Tx};
 use wire::feeds::{FeedRow, QuotaRow, TaskFile, TaskSource};
 
-use crate::tables::{FEED, QUOTAS, TASKS};
+use crate::tables::{FEED, QUOTAS};
 use crate::tasks::{self, FeedKey, NewTask};
 use crate::{Error, Feeds, Result, feed};
 
@@ -170,8 +170,6 @@ pub async fn file_is_used(feeds: &Feeds, referrer: &Referrer) -> Answer {
     }
 }
 
-const PAGE: usize = 64;
-
 async fn find_use(feeds: &Feeds, referrer: &Referrer) -> Result<bool> {
     let mut parts = referrer.as_str().splitn(3, '/').skip(1);
     let (Some(namespace), Some(seller)) = (parts.next(), parts.next()) else { return Ok(false) };
@@ -182,21 +180,22 @@ async fn find_use(feeds: &Feeds, referrer: &Referrer) -> Result<bool> {
     if fingerprints.as_deref() == Some(referrer.as_str()) {
         return Ok(true);
     }
-    let mut range = Range::prefix(key.row(), PAGE)?;
-    loop {
-        let rows = snapshot.scan(&TASKS, range.clone()).await?;
-        if rows.iter().any(|(_, task)| uses(task, referrer.as_str())) {
-            return Ok(true);
-        }
-        match rows.last() {
-            Some((last, _)) if rows.len() == PAGE => range = range.after(last)?,
-            _ => return Ok(false),
-        }
-    }
+    is_used(&snapshot, &key, referrer.as_str()).await
 }
 
-pub(crate) fn uses(task: &wire::feeds::Task, referrer: &str) -> bool {
-    task.file.as_ref().is_some_and(|file| file.referrer == referrer)
+/// Whether some load of the feed has the file under this reference.
+pub(crate) async fn is_used(reader: &impl store::Read, key: &FeedKey, referrer: &str) -> Result<bool> {
+    let mut pages = tasks::Pages::oldest_first(key)?;
+    loop {
+        let page = pages.next(reader).await?;
+        if page.is_empty() {
+            return Ok(false);
+        }
+        let mut files = page.iter().filter_map(|(_, task)| task.file.as_ref());
+        if files.any(|file| file.referrer == referrer) {
+            return Ok(true);
+        }
+    }
 }
 
 /// The hash as stored in a row.

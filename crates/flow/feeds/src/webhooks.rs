@@ -9,20 +9,18 @@
 
 use std::fmt::Write as _;
 
-use cluster::Cluster;
-use futures::future::BoxFuture;
-use kit::{Shutdown, Timestamp};
+use async_trait::async_trait;
+use cluster::work::{Done, Due, Entry, Plan, Work, head};
+use kit::Timestamp;
 use ring::hmac;
 use serde::Serialize;
-use store::{Range, Read as _, Shard, Tx};
+use store::{Read as _, Shard, Tx};
 use wire::feeds::{FeedRow, Task, WebhookRow};
 
 use crate::tables::WEBHOOKS;
 use crate::tasks::{FeedKey, source_name, status_name};
-use crate::work::{self, Done, Found, Work};
-use crate::{Feeds, Result, config, history, metrics, processor};
+use crate::{Error, Feeds, Result, config, history, metrics, processor};
 
-const LOOK: usize = 16;
 /// Calls at the same time.
 const AT_ONCE: usize = 8;
 
@@ -141,43 +139,27 @@ fn load_part(task_id: i64, task: &Task) -> LoadPart<'_> {
 /// The key of a row: (moment, seller, namespace, event).
 type Key = (i64, String, String, String);
 
-/// Tells until the shutdown is called.
-pub async fn run(feeds: Feeds, cluster: Cluster, shutdown: Shutdown) {
-    let (feeds, cluster) = (&feeds, &cluster);
-    let look = |shards| -> BoxFuture<'_, _> { Box::pin(look(feeds, shards)) };
-    let run = |key: Key| -> BoxFuture<'_, _> {
-        Box::pin(async move {
-            tell(feeds, &key).await?;
-            Ok(Done::Worked)
-        })
-    };
-    let wakes = feeds.store.wakes().listen(crate::WEBHOOK_CHANNEL);
-    let work = Work { cluster, clock: &feeds.clock, role: processor::ROLE, wakes, at_once: AT_ONCE };
-    work::work(work, look, run, &shutdown).await;
-}
+/// What is to be told now.
+pub struct Webhooks(pub Feeds);
 
-async fn look(feeds: &Feeds, shards: Vec<Shard>) -> Result<Found<Key>> {
-    let now = feeds.clock.now();
-    let mut found = Found { due: Vec::new(), later: Vec::new() };
-    for (shard, key, _) in feeds.store.scan_shards(&WEBHOOKS, &shards, Range::all(LOOK)).await? {
-        if key.0 <= now.0 {
-            found.due.push((shard, key));
-        } else {
-            found.later.push((shard, Timestamp(key.0)));
-        }
-    }
-    found.later.reverse();
-    Ok(found)
-}
+#[async_trait]
+impl Work for Webhooks {
+    type Key = Key;
+    type Error = Error;
 
-/// Everything that is due now, once; for tests.
-pub async fn tell_due(feeds: &Feeds) -> Result<usize> {
-    let found = look(feeds, Shard::all().collect()).await?;
-    let count = found.due.len();
-    for (_, key) in found.due {
-        tell(feeds, &key).await?;
+    fn plan(&self) -> Plan {
+        Plan::new("feed webhooks", processor::ROLE, crate::WEBHOOK_CHANNEL, AT_ONCE)
     }
-    Ok(count)
+
+    async fn due(&self, shards: &[Shard], now: Timestamp) -> Result<Due<Key>> {
+        let entry = |key: Key, _| Entry { at: Timestamp(key.0), owner: key.1.clone(), key, long: false };
+        Ok(head(&self.0.store, &WEBHOOKS, shards, now, entry).await?)
+    }
+
+    async fn run(&self, _: Shard, key: &Key) -> Result<Done> {
+        tell(&self.0, key).await?;
+        Ok(Done::Finished)
+    }
 }
 
 async fn tell(feeds: &Feeds, key: &Key) -> Result<()> {

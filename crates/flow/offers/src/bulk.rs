@@ -50,13 +50,13 @@ impl Offers {
         let found = read::find_many(tx, &raw).await?;
         // An id that is named twice is met the second time as the first left it.
         let mut current: BTreeMap<_, _> = ids.iter().copied().zip(found).collect();
-        let mut changes = Changes::new(&self.settings, self.clock.now());
+        let mut changes = Changes::new(self, self.clock.now());
         let mut done = Vec::with_capacity(ids.len());
         for &id in ids {
             let before = current.remove(&id).flatten().filter(|offer| offer.seller_id == seller);
             let outcome = match before {
                 None => Err(Error::NoOffer(id)),
-                Some(before) => match self.moved(&before, verb) {
+                Some(before) => match self.moved_in(tx, &before, verb).await {
                     Ok(after) => Ok(changes.save(tx, Some(&before), after, actor)?),
                     Err(error) => {
                         current.insert(id, Some(before));

@@ -9,9 +9,6 @@ use crate::presets::Preset;
 use crate::tables::{FEED_PROBLEMS, OFFER, PRESETS, PRESETS_COUNT};
 use crate::{Error, Offers, Result, archive, counters, read};
 
-/// Shards asked at once when all are walked.
-const SHARDS_AT_ONCE: usize = 128;
-
 /// A place in a list: the last offer seen. Offers that come later are above it, those that went do not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -66,25 +63,16 @@ impl Offers {
 
     /// Sellers who have or had offers behind one of them, at most `limit`, in the order of (shard, seller).
     pub async fn sellers(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
-        let mut sellers: Vec<String> = Vec::new();
-        let rows_at_once = limit * Preset::EVERY.len();
-        let mut first = 0;
-        if let Some(after) = after {
-            let shard = Shard::of(after);
-            let behind = Range::all(rows_at_once).after((after,))?;
-            add_sellers(&mut sellers, self.store.scan_shards(&PRESETS_COUNT, &[shard], behind).await?);
-            first = shard.index() + 1;
-        }
-        let shards: Vec<_> = Shard::all().skip(first).collect();
-        for shards in shards.chunks(SHARDS_AT_ONCE) {
-            if sellers.len() >= limit {
-                break;
-            }
-            let all = Range::all(rows_at_once);
-            add_sellers(&mut sellers, self.store.scan_shards(&PRESETS_COUNT, shards, all).await?);
-        }
-        sellers.truncate(limit);
-        Ok(sellers)
+        let page = Range::all(limit * Preset::EVERY.len());
+        let rest = |seller: &str| Ok::<_, store::Error>((Shard::of(seller), page.clone().after((seller,))?));
+        let mut last = String::new();
+        let first_rows = |(seller, _): (String, u32), _| {
+            let is_new = last != seller;
+            last.clone_from(&seller);
+            is_new.then_some(seller)
+        };
+        let cursor = after.map(rest).transpose()?;
+        Ok(self.store.scan_after(&PRESETS_COUNT, &page, cursor, limit, first_rows).await?)
     }
 
     /// What the last load said of an offer, and which load that was.
@@ -108,14 +96,6 @@ impl Offers {
             return Ok(offer);
         }
         archive::find(self, id).await?.ok_or(Error::NoOffer(id))
-    }
-}
-
-fn add_sellers(sellers: &mut Vec<String>, rows: Vec<(Shard, (String, u32), i64)>) {
-    for (_, (seller, _), _) in rows {
-        if sellers.last() != Some(&seller) {
-            sellers.push(seller);
-        }
     }
 }
 

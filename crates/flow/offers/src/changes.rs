@@ -5,24 +5,26 @@
 //! them mean for counts, counters, feed rows and the outbox, so that a batch of a hundred offers costs one row of each.
 //! Presets and counts therefore cannot drift by a forgotten caller: there is no other way to write an offer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use kit::Timestamp;
-use model::{Offer, OfferId, PhotoState, Status};
+use model::{Offer, OfferId, PhotoState, Status, status};
 use prost::Message as _;
 use store::{Read as _, Tx};
 use topics::{Message, outbox};
 use wire::offers::offer_part::Kind;
-use wire::offers::{Actor, EventRow, FieldChange, OfferChange, OfferPart, actor};
+use wire::offers::{Actor, EventRow, FieldChange, FormerOrigin, OfferChange, OfferPart, actor};
 use wire::photos::PhotoRequest;
 
 use crate::config::Settings;
 use crate::counters::{self, Counter};
 use crate::diff::diff;
 use crate::presets::{Preset, has_problems, is_from_feed};
+use crate::stages::told::Told;
+use crate::stages::{Lane, pairs};
 use crate::tables::{CONTENT, DUE, EVENTS, FEED, FEED_HEAD, FEED_ORDINALS, OFFER, PRESETS, PRESETS_COUNT};
-use crate::{CHANGES_TOPIC, PHOTO_REQUESTS_TOPIC, Result};
+use crate::{CHANGES_TOPIC, Offers, PHOTO_REQUESTS_TOPIC, Result, due, follow};
 
 pub struct Changes<'a> {
     settings: &'a Settings,
@@ -30,19 +32,30 @@ pub struct Changes<'a> {
     counts: BTreeMap<(String, u32), i64>,
     counters: BTreeMap<counters::Key, i64>,
     events: Vec<Message>,
+    /// Whose offers changed.
+    sellers: BTreeSet<String>,
+    /// Offers that left their feed, or came back to it: where they were before.
+    former: Vec<FormerOrigin>,
     photo_requests: Vec<Message>,
     feed_rows: Vec<FeedTouch>,
+    told: Told,
+    /// Offers that left the tables.
+    removed: Vec<i64>,
+    /// Events of those that left for the archive.
+    archived: Vec<Message>,
 }
 
 /// A feed row that must hear of a change which its feed did not make.
 struct FeedTouch {
     key: (String, String, String),
+    /// Whose row it must be: what was sold may have lost its row to another offer of that id.
+    offer: i64,
     what: Touch,
 }
 
 enum Touch {
     /// Read the offer at the next load, even when its record is the same.
-    Attention,
+    Attention { sold: bool },
     /// The offer was deleted by hand: the next load makes a new one.
     Gone,
     /// A banned offer was deleted by hand: the row keeps the ban.
@@ -50,16 +63,28 @@ enum Touch {
 }
 
 impl<'a> Changes<'a> {
-    pub fn new(settings: &'a Settings, now: Timestamp) -> Self {
+    pub fn new(offers: &'a Offers, now: Timestamp) -> Self {
         Self {
-            settings,
+            settings: &offers.settings,
             now,
             counts: BTreeMap::new(),
             counters: BTreeMap::new(),
             events: Vec::new(),
+            sellers: BTreeSet::new(),
+            former: Vec::new(),
             photo_requests: Vec::new(),
             feed_rows: Vec::new(),
+            told: Told::new(offers.interests.masks()),
+            removed: Vec::new(),
+            archived: Vec::new(),
         }
+    }
+
+    /// The same for a stage's run: what it saves is told in its lane.
+    #[must_use]
+    pub fn in_lane(mut self, lane: Lane) -> Self {
+        self.told.lane = Some(lane);
+        self
     }
 
     pub fn now(&self) -> Timestamp {
@@ -118,11 +143,45 @@ impl<'a> Changes<'a> {
         self.keep_presets(tx, Some(offer), &gone)?;
         self.keep_counters(Some(offer), &gone);
         tx.delete(&OFFER, (offer.id, CONTENT))?;
+        self.told.forget(offer.id);
+        self.removed.push(offer.id);
         if !offer.photos.is_empty() {
             let urls = offer.photos.iter().map(|photo| photo.url.clone()).collect();
             self.request_photos(offer, Vec::new(), urls);
         }
         Ok(())
+    }
+
+    /// Tells that the offer left for the archive, under the version that it has there. Followers know of its end already,
+    /// and may have another offer of the seller under its name.
+    pub fn tell_archived(&mut self, offer: &Offer) {
+        let id = printed(offer.id);
+        let change = OfferChange {
+            offer: Some(offer.clone()),
+            version: offer.version,
+            fields: vec![FieldChange {
+                path: "archived".to_owned(),
+                from: Some(false.to_string()),
+                to: Some(true.to_string()),
+            }],
+            actor: Some(due::by_time("archived")),
+            changed_at: self.now.0,
+            dedupe_id: format!("{id}:{}", offer.version),
+            created: false,
+        };
+        self.archived.push(Message::new(id, change.encode_to_vec()));
+    }
+
+    /// Asks for photos of the offer once more. `request` tells this asking from every other one of the offer.
+    pub fn ask_for_photos_again(&mut self, offer: &Offer, urls: Vec<String>, request: &str) {
+        let request = PhotoRequest {
+            request_id: format!("{}:{request}", printed(offer.id)),
+            offer_id: offer.id,
+            seller_id: offer.seller_id.clone(),
+            urls,
+            released_urls: Vec::new(),
+        };
+        self.photo_requests.push(Message::new(printed(offer.id), request.encode_to_vec()));
     }
 
     /// Lets the offer's due row come again after a while; nothing else of it changes.
@@ -135,7 +194,7 @@ impl<'a> Changes<'a> {
     }
 
     /// Writes what the saves add up to, in as few rows as there can be.
-    pub async fn finish(self, tx: &mut Tx) -> Result<()> {
+    pub async fn finish(mut self, tx: &mut Tx) -> Result<()> {
         let changed: Vec<_> = self.counts.into_iter().filter(|(_, delta)| *delta != 0).collect();
         let keys = changed.iter().map(|((seller, preset), _)| (seller.as_str(), *preset));
         let stored = tx.get_many(&PRESETS_COUNT, keys).await?;
@@ -144,7 +203,12 @@ impl<'a> Changes<'a> {
         }
         counters::add(tx, self.counters).await?;
         touch_feed_rows(tx, self.feed_rows, self.now).await?;
-        outbox::send(tx, CHANGES_TOPIC, self.events).await?;
+        pairs::forget(tx, &self.removed).await?;
+        follow::tell(tx, &self.sellers, &self.events, &self.former).await?;
+        self.events.append(&mut self.archived);
+        if let Some(seq) = outbox::send_numbered(tx, CHANGES_TOPIC, self.events).await? {
+            self.told.finish(tx, seq, self.now)?;
+        }
         outbox::send(tx, PHOTO_REQUESTS_TOPIC, self.photo_requests).await?;
         Ok(())
     }
@@ -154,7 +218,7 @@ impl<'a> Changes<'a> {
         match offer.status() {
             Status::Active => offer.expires_at,
             Status::Expired | Status::SoldHere | Status::SoldElsewhere | Status::Deleted => {
-                Timestamp(offer.status_at).plus(self.settings.archive_after).0
+                due::archive_moment(Timestamp(offer.status_at).plus(self.settings.archive_after), offer.id).0
             }
             Status::Inactive | Status::Banned | Status::Unspecified => 0,
         }
@@ -220,13 +284,13 @@ impl<'a> Changes<'a> {
         } else if gone {
             Touch::Gone
         } else if before.status() != after.status() || has_problems(before) != has_problems(after) {
-            Touch::Attention
+            Touch::Attention { sold: status::is_sold(after.status()) }
         } else {
             return;
         };
         let origin = before.origin.clone().unwrap_or_default();
         let key = (before.seller_id.clone(), origin.namespace, origin.external_id);
-        self.feed_rows.push(FeedTouch { key, what });
+        self.feed_rows.push(FeedTouch { key, offer: before.id, what });
     }
 
     fn tell(
@@ -248,6 +312,7 @@ impl<'a> Changes<'a> {
             };
             tx.put(&EVENTS, (after.id, after.version), &row)?;
         }
+        self.told.note(after, before.map(|_| fields.as_slice()), actor);
         let change = OfferChange {
             offer: Some(after.clone()),
             version: after.version,
@@ -257,6 +322,13 @@ impl<'a> Changes<'a> {
             dedupe_id: format!("{id}:{}", after.version),
             created: before.is_none(),
         };
+        if let Some(before) = before.filter(|before| names(before) != names(after)) {
+            let origin = Some(before.origin.clone().unwrap_or_default());
+            self.former.push(FormerOrigin { offer_id: after.id, origin });
+        }
+        if !self.sellers.contains(&after.seller_id) {
+            self.sellers.insert(after.seller_id.clone());
+        }
         self.events.push(Message::new(id, change.encode_to_vec()));
         Ok(())
     }
@@ -271,7 +343,7 @@ impl<'a> Changes<'a> {
                 offer.set_status(Status::Inactive);
                 offer.waits_for_photo = true;
             }
-        } else if offer.waits_for_photo && (has_ready || !has_urls) {
+        } else if offer.waits_for_photo && (has_ready || !has_urls) && offer.status() != Status::Deleted {
             offer.waits_for_photo = false;
             if offer.status() == Status::Inactive {
                 offer.set_status(Status::Active);
@@ -318,6 +390,12 @@ impl<'a> Changes<'a> {
     }
 }
 
+/// What followers know the offer by, beside its id.
+fn names(offer: &Offer) -> Option<(&str, &str)> {
+    let origin = offer.origin.as_ref().filter(|origin| !origin.namespace.is_empty())?;
+    Some((&origin.namespace, &origin.external_id))
+}
+
 fn keep_due(tx: &mut Tx, before: Option<&Offer>, after: &Offer) -> Result<()> {
     let old = before.map_or(0, |before| before.due_at);
     if old == after.due_at {
@@ -344,20 +422,22 @@ async fn touch_feed_rows(tx: &mut Tx, touches: Vec<FeedTouch>, now: Timestamp) -
     }
     let keys: Vec<_> = touches.iter().map(|touch| (&*touch.key.0, &*touch.key.1, &*touch.key.2)).collect();
     let rows = tx.get_many(&FEED, keys).await?;
-    for (FeedTouch { key: (seller, namespace, external_id), what }, row) in touches.into_iter().zip(rows) {
-        let Some(mut row) = row else { continue };
+    for (FeedTouch { key: (seller, namespace, external_id), offer, what }, row) in
+        touches.into_iter().zip(rows)
+    {
+        let Some(mut row) = row.filter(|row| row.offer_id == offer) else { continue };
         let key = (seller.as_str(), namespace.as_str(), external_id.as_str());
-        let dies = !matches!(what, Touch::Attention);
+        let dies = !matches!(what, Touch::Attention { .. });
         match what {
-            Touch::Attention => {
-                row.attention = true;
+            Touch::Attention { sold } => {
+                (row.attention, row.sold) = (true, sold);
                 tx.put(&FEED, key, &row)?;
             }
             Touch::Gone => tx.delete(&FEED, key)?,
-            Touch::DeadWithBan(offer) => {
+            Touch::DeadWithBan(banned) => {
                 (row.dead_at, row.banned) = (now.0, true);
-                row.ban_reasons.clone_from(&offer.ban_reasons);
-                row.ban_text.clone_from(&offer.ban_text);
+                row.ban_reasons.clone_from(&banned.ban_reasons);
+                row.ban_text.clone_from(&banned.ban_text);
                 tx.put(&FEED, key, &row)?;
             }
         }

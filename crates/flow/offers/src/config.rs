@@ -26,7 +26,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            lifetime: 60 * DAY,
+            lifetime: 180 * DAY,
             feed_lifetime: Duration::ZERO,
             archive_after: 90 * DAY,
             events_kept: 90 * DAY,

@@ -1,6 +1,6 @@
 //! What changed between two states of an offer, as paths with small values from → to.
 
-use model::{Attribute, Content, Location, Money, Offer, Value, money, status};
+use model::{Attribute, Content, Issue, Location, Money, Offer, Value, money, status};
 use wire::model::value::Kind;
 use wire::offers::FieldChange;
 
@@ -20,8 +20,10 @@ pub fn diff(before: &Offer, after: &Offer) -> Vec<FieldChange> {
     text("ban_text", before.ban_text.clone(), after.ban_text.clone());
     text("origin", origin(before), origin(after));
     text("expires_at", moment(before.expires_at), moment(after.expires_at));
-    text("predicted_price", price(before.predicted_price.as_ref()), price(after.predicted_price.as_ref()));
+    text("predicted_price", predicted(before), predicted(after));
     text("photos", photos(before), photos(after));
+    text("photo_order", before.photo_order.join(" "), after.photo_order.join(" "));
+    text("video_error", error(before.video_error.as_ref()), error(after.video_error.as_ref()));
     let empty = Content::default();
     contents(before.content.as_ref().unwrap_or(&empty), after.content.as_ref().unwrap_or(&empty), &mut found);
     found
@@ -44,7 +46,6 @@ fn contents(before: &Content, after: &Content, found: &mut Vec<FieldChange>) {
         }
     };
     text("category_id", before.category_id.clone(), after.category_id.clone());
-    text("catalog_version", before.catalog_version.to_string(), after.catalog_version.to_string());
     text("title", before.title.clone(), after.title.clone());
     text("description", before.description.clone(), after.description.clone());
     text("price", price(before.price.as_ref()), price(after.price.as_ref()));
@@ -96,6 +97,19 @@ pub fn written(attribute: &Attribute) -> String {
 
 fn price(price: Option<&Money>) -> String {
     price.map(|price| format!("{} {}", money::amount(price), price.currency)).unwrap_or_default()
+}
+
+/// With how many offers it rests on, which is part of what it says.
+fn predicted(offer: &Offer) -> String {
+    match (&offer.predicted_price, offer.predicted_from) {
+        (None, _) => String::new(),
+        (price_of, 0) => price(price_of.as_ref()),
+        (price_of, from) => format!("{} ({from})", price(price_of.as_ref())),
+    }
+}
+
+fn error(error: Option<&Issue>) -> String {
+    error.map(|error| format!("{} {}", error.code, error.value).trim().to_owned()).unwrap_or_default()
 }
 
 fn moment(micros: i64) -> String {
@@ -174,9 +188,10 @@ mod tests {
         };
         let mut paths: Vec<_> =
             diff_contents(&Content::default(), &full).into_iter().map(|change| change.path).collect();
-        // An attribute without values reads as nothing, so it is no change of words.
+        // An attribute without values reads as nothing, so it is no change of words; nor is the catalog's version, which
+        // would make a new catalog a change of every offer.
         paths.sort();
-        assert_eq!(paths.len(), 15, "{paths:?}");
+        assert_eq!(paths.len(), 14, "{paths:?}");
         assert!(diff_contents(&full, &full).is_empty());
     }
 

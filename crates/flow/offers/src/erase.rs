@@ -16,7 +16,8 @@
 //!
 //! Asking again is the same wish; asking after it was done is a new one.
 
-use cluster::Cluster;
+use async_trait::async_trait;
+use cluster::work::{Done, Due, Entry, Plan, Work, head_by_owner};
 use kit::Timestamp;
 use model::{Offer, Status};
 use store::{Range, Read as _, Shard, Tx};
@@ -26,14 +27,14 @@ use wire::offers::erasure::Phase;
 
 use crate::archive::{self, ids};
 use crate::changes::Changes;
-use crate::tables::{CONTENT, ERASURES, OFFER, PRESETS};
-use crate::{DUE_CHANNEL, ERASURES_TOPIC, Offers, Result, due};
+use crate::tables::{CONTENT, ERASURES, ERASURES_QUEUE, FOLLOWER_WALKS, FOLLOWERS, OFFER, PRESETS};
+use crate::{ERASE_CHANNEL, ERASURES_TOPIC, Error, Offers, Result, due, follow};
 
 /// Rows of offers looked at in one step, each of up to 100 kB.
 const OFFERS_AT_ONCE: usize = 100;
 const ROWS_AT_ONCE: usize = 1_000;
-/// Erasures of a shard that are looked at.
-const MAX_ERASURES: usize = 1_000;
+/// Sellers that are erased side by side.
+const AT_ONCE: usize = 2;
 
 impl Offers {
     /// Wishes that nothing of the seller stays.
@@ -47,9 +48,11 @@ impl Offers {
             let asked_at = before.map_or(0, |row| row.asked_at + 1).max(self.clock.now().0);
             let row = Erasure { asked_at, asked_by: asked_by.to_owned(), ..Erasure::default() };
             tx.put(&ERASURES, (seller,), &row)?;
+            tx.put(&ERASURES_QUEUE, (seller,), &())?;
             let word = Message::new(seller.to_owned(), model::erasure::write(seller, asked_at));
             outbox::send(tx, ERASURES_TOPIC, vec![word]).await?;
-            tx.wake(DUE_CHANNEL);
+            follow::tell_erased(tx, seller).await?;
+            tx.wake(ERASE_CHANNEL);
             Ok(row)
         };
         self.store.transact(Shard::of(seller), wish).await
@@ -66,33 +69,45 @@ pub(crate) fn made_since(erasure: Option<&Erasure>, after_erasure: i64) -> bool 
     erasure.is_none_or(|erasure| after_erasure >= erasure.asked_at)
 }
 
-/// Finishes the erasures of a shard.
-pub async fn go_on(offers: &Offers, cluster: Option<&Cluster>, shard: Shard) -> Result<()> {
-    let rows = offers.store.snapshot(shard).await?.scan(&ERASURES, Range::all(MAX_ERASURES)).await?;
-    for ((seller,), row) in rows {
-        let mut phase = row.phase();
-        while phase != Phase::Done {
-            phase = step(offers, cluster, shard, &seller, phase).await?;
-        }
+/// Sellers of whom something is left.
+pub struct SellerErasures(pub Offers);
+
+#[async_trait]
+impl Work for SellerErasures {
+    type Key = String;
+    type Error = Error;
+
+    fn plan(&self) -> Plan {
+        Plan::new("erasures", due::ROLE, ERASE_CHANNEL, AT_ONCE)
     }
-    Ok(())
+
+    async fn due(&self, shards: &[Shard], _: Timestamp) -> Result<Due<String>> {
+        let entry = |(seller,): (String,), ()| {
+            Some(Entry { at: Timestamp(0), owner: seller.clone(), key: seller, long: false })
+        };
+        Ok(head_by_owner(&self.0.store, &ERASURES_QUEUE, shards, entry).await?)
+    }
+
+    async fn run(&self, shard: Shard, seller: &String) -> Result<Done> {
+        let row = self.0.store.get(&ERASURES, shard, (&**seller,)).await?;
+        let phase = step(&self.0, shard, seller, row.map_or(Phase::Done, |row| row.phase())).await?;
+        Ok(if phase == Phase::Done { Done::Finished } else { Done::More })
+    }
 }
 
 /// Does one step and says in which phase the erasure is then.
-pub async fn step(
-    offers: &Offers,
-    cluster: Option<&Cluster>,
-    shard: Shard,
-    seller: &str,
-    phase: Phase,
-) -> Result<Phase> {
+pub async fn step(offers: &Offers, shard: Shard, seller: &str, phase: Phase) -> Result<Phase> {
     let erased = match phase {
-        Phase::Archive => archive::erase(offers, cluster, shard, seller).await?,
+        Phase::Archive => archive::erase(offers, shard, seller).await?,
         Phase::Offers | Phase::Rows | Phase::Done => 0,
     };
     let transaction = async |tx: &mut Tx| {
-        due::check(tx, cluster).await?;
-        let Some(mut row) = tx.get(&ERASURES, (seller,)).await? else { return Ok(Phase::Done) };
+        offers.cluster.check(tx, due::ROLE).await?;
+        let row = tx.get(&ERASURES, (seller,)).await?.filter(|row| row.phase() != Phase::Done);
+        let Some(mut row) = row else {
+            tx.delete(&ERASURES_QUEUE, (seller,))?;
+            return Ok(Phase::Done);
+        };
         if row.phase() != phase {
             return Ok(row.phase());
         }
@@ -104,6 +119,9 @@ pub async fn step(
             }
             Phase::Rows => rows_step(tx, seller, &mut row, offers.clock.now()).await?,
             Phase::Done => {}
+        }
+        if row.phase() == Phase::Done {
+            tx.delete(&ERASURES_QUEUE, (seller,))?;
         }
         tx.put(&ERASURES, (seller,), &row)?;
         Ok(row.phase())
@@ -126,7 +144,7 @@ async fn offers_step(tx: &mut Tx, offers: &Offers, seller: &str, row: &mut Erasu
         .filter_map(|(_, part)| crate::read::content(part))
         .filter(|offer| offer.seller_id == seller)
         .collect();
-    let mut changes = Changes::new(&offers.settings, offers.clock.now());
+    let mut changes = Changes::new(offers, offers.clock.now());
     for offer in &his {
         let mut deleted = offer.clone();
         deleted.set_status(Status::Deleted);
@@ -148,8 +166,9 @@ async fn rows_step(tx: &mut Tx, seller: &str, row: &mut Erasure, now: Timestamp)
         return Ok(());
     }
     for spec in crate::tables() {
-        let is_his = spec.columns.first() == Some(&"seller_id") && spec.name != ERASURES.name();
-        if !is_his {
+        // Followers that came meanwhile wait for what the seller writes next.
+        let stays = [ERASURES.name(), ERASURES_QUEUE.name(), FOLLOWERS.name(), FOLLOWER_WALKS.name()];
+        if stays.contains(&spec.name) || spec.columns.first() != Some(&"seller_id") {
             continue;
         }
         let table = tx.schema().id(spec.system, spec.name)?;
@@ -162,6 +181,7 @@ async fn rows_step(tx: &mut Tx, seller: &str, row: &mut Erasure, now: Timestamp)
         }
     }
     crate::drafts::forget_owner(tx, seller).await?;
+    follow::forget_gone(tx, seller).await?;
     row.set_phase(Phase::Done);
     row.done_at = now.0;
     Ok(())

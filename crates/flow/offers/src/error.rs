@@ -1,5 +1,7 @@
+use cluster::work::WorkError;
 use model::status::IllegalMove;
 use model::{BadOfferId, Issue, OfferId};
+use topics::consume::Blame;
 use web::{Code, FieldError, Problem};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -83,11 +85,22 @@ pub fn words(language: web::Language) -> model::Language {
     }
 }
 
-/// For consumers of topics: what the store may do right next time is tried again, the rest is the record's own fault.
-pub(crate) fn failure(error: Error) -> topics::consume::Failure {
-    match error {
-        Error::Store(error) => error.into(),
-        Error::Topics(error) => error.into(),
-        error => topics::consume::Failure::Determinate(error.to_string()),
+impl Blame for Error {
+    /// What an engine may do right next time is tried again; the rest is the record's own fault.
+    fn is_records_fault(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_records_fault(),
+            Self::Topics(error) => error.is_records_fault(),
+            Self::Files(error) => error.is_records_fault(),
+            Self::Cluster(error) => error.is_records_fault(),
+            Self::Archive(_) => false,
+            _ => true,
+        }
+    }
+}
+
+impl WorkError for Error {
+    fn is_fenced(&self) -> bool {
+        matches!(self, Self::Cluster(error) if error.is_fenced())
     }
 }

@@ -1,20 +1,51 @@
 //! All that a seller has listed, archived offers too, a page at a time.
 
+use async_trait::async_trait;
 use futures::stream::{self, Stream};
 use futures::{StreamExt as _, TryStreamExt as _};
 use model::Offer;
+use serde_json::Value;
 use store::{Range, Read as _, Shard};
 use tokio::sync::mpsc;
 
 use crate::archive::{self, format};
-use crate::tables::{CONTENT, OFFER};
+use crate::follow::MAX_FOLLOWERS;
+use crate::tables::{CONTENT, FOLLOWERS, OFFER};
 use crate::{Offers, Result};
 
-const OFFERS_AT_ONCE: usize = 100;
+pub(crate) const OFFERS_AT_ONCE: usize = 100;
 /// Archived offers that wait to be taken.
 const AHEAD: usize = 16;
 
+/// Somebody who keeps something of sellers' offers beside the offers themselves.
+#[async_trait]
+pub trait Keeper: Send + Sync {
+    /// What is kept of these offers of a seller, a line of the export each. `followers` are the names under which the seller
+    /// is followed, or was.
+    async fn kept(&self, followers: &[String], offers: &[Offer]) -> std::result::Result<Vec<Value>, String>;
+}
+
 impl Offers {
+    /// What others keep of these offers of a seller.
+    pub async fn kept_by_others(
+        &self,
+        seller: &str,
+        offers: &[Offer],
+    ) -> std::result::Result<Vec<Value>, String> {
+        if self.keepers.is_empty() || offers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let snapshot = self.store.snapshot(Shard::of(seller)).await.map_err(|error| error.to_string())?;
+        let range = Range::prefix((seller,), MAX_FOLLOWERS).map_err(|error| error.to_string())?;
+        let rows = snapshot.scan(&FOLLOWERS, range).await.map_err(|error| error.to_string())?;
+        let followers: Vec<String> = rows.into_iter().map(|((_, follower), _)| follower).collect();
+        let mut lines = Vec::new();
+        for keeper in &self.keepers {
+            lines.extend(keeper.kept(&followers, offers).await?);
+        }
+        Ok(lines)
+    }
+
     /// Every offer of the seller, first those of the tables, deleted ones too, then those of the archive. An offer that
     /// goes to the archive meanwhile may come twice; none is left out.
     pub fn export(&self, seller: &str) -> impl Stream<Item = Result<Offer>> + Send + use<> {
@@ -76,9 +107,7 @@ async fn send_archived(offers: &Offers, seller: &str, sender: &mpsc::Sender<Resu
                     archive::ids::month_of(&store.snapshot(shard).await?, offer.id).await
                 });
                 match known {
-                    Ok(Some(there)) if there == month => {
-                        sender.blocking_send(Ok(Offer { archived: true, due_at: 0, ..offer })).is_ok()
-                    }
+                    Ok(Some(there)) if there == month => sender.blocking_send(Ok(offer)).is_ok(),
                     Ok(_) => true,
                     Err(error) => {
                         // The same: a listener who is gone needs no error.

@@ -1,15 +1,24 @@
 //! Rows that are to be forgotten at some time: anonymous drafts, traces of drafts, idempotency keys.
 
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cluster::work::{Done, Due, Piece, Plan, Work};
 use kit::Timestamp;
 use store::{Range, Read as _, Shard, Tx};
 
-use crate::tables::{CURRENT_DRAFT, DRAFT, DRAFT_MOVED, DRAFT_PUBLISHED, FORGET_DUE, IDEMPOTENCY};
-use crate::{Offers, Result};
+use crate::due::ROLE;
+use crate::tables::{DRAFT, DRAFT_MOVED, DRAFT_PUBLISHED, FORGET_DUE, IDEMPOTENCY};
+use crate::{Error, Offers, Result, drafts};
 
 /// Rows of one step.
 const STEP: usize = 200;
+/// Nobody wakes it.
+const CHANNEL: &str = "offers.forget";
+/// Rows that end soon after one another go together.
+const GATHER: Duration = Duration::from_secs(60);
 
-pub(crate) enum Forgotten<'a> {
+pub(crate) enum Trace<'a> {
     Draft(&'a str),
     Moved(&'a str),
     Published(&'a str),
@@ -17,7 +26,7 @@ pub(crate) enum Forgotten<'a> {
     Key(&'a str, &'a str),
 }
 
-impl Forgotten<'_> {
+impl Trace<'_> {
     fn columns(&self) -> (&'static str, &str, &str) {
         match self {
             Self::Draft(id) => ("draft", id, ""),
@@ -28,12 +37,12 @@ impl Forgotten<'_> {
     }
 }
 
-pub(crate) fn at(tx: &mut Tx, moment: i64, what: &Forgotten<'_>) -> Result<()> {
+pub(crate) fn at(tx: &mut Tx, moment: i64, what: &Trace<'_>) -> Result<()> {
     let (kind, first, second) = what.columns();
     Ok(tx.put(&FORGET_DUE, (moment, kind, first, second), &())?)
 }
 
-pub(crate) fn cancel(tx: &mut Tx, moment: i64, what: &Forgotten<'_>) -> Result<()> {
+pub(crate) fn cancel(tx: &mut Tx, moment: i64, what: &Trace<'_>) -> Result<()> {
     let (kind, first, second) = what.columns();
     Ok(tx.delete(&FORGET_DUE, (moment, kind, first, second))?)
 }
@@ -55,16 +64,40 @@ pub(crate) async fn step(tx: &mut Tx, now: Timestamp) -> Result<usize> {
 
 async fn forget_draft(tx: &mut Tx, id: &str) -> Result<()> {
     let Some(row) = tx.get(&DRAFT, (id,)).await? else { return Ok(()) };
-    tx.delete(&DRAFT, (id,))?;
-    if tx.get(&CURRENT_DRAFT, (row.owner.as_str(),)).await?.as_deref() == Some(id) {
-        tx.delete(&CURRENT_DRAFT, (row.owner.as_str(),))?;
-    }
-    Ok(())
+    drafts::erase_rows(tx, id, &row).await
 }
 
-/// The shards among these where something is due.
-pub(crate) async fn due(offers: &Offers, shards: &[Shard]) -> Result<Vec<Shard>> {
-    let range = Range::all(1).before((offers.clock.now().0,))?;
-    let rows = offers.store.scan_shards(&FORGET_DUE, shards, range).await?;
-    Ok(rows.into_iter().map(|(shard, ..)| shard).collect())
+/// Shards with rows that are to be forgotten now.
+pub struct Forgotten(pub Offers);
+
+#[async_trait]
+impl Work for Forgotten {
+    type Key = ();
+    type Error = Error;
+
+    fn plan(&self) -> Plan {
+        Plan::new("forgotten rows", ROLE, CHANNEL, 1)
+    }
+
+    async fn due(&self, shards: &[Shard], now: Timestamp) -> Result<Due<()>> {
+        let mut due = Due::default();
+        for (shard, (at, ..), ()) in self.0.store.scan_shards(&FORGET_DUE, shards, Range::all(1)).await? {
+            if at < now.0 {
+                due.pieces.push(Piece { shard, owner: String::new(), key: (), long: false });
+            } else {
+                // Together with others: there is no hurry.
+                due.later.push((shard, Timestamp(at).plus(GATHER)));
+            }
+        }
+        Ok(due)
+    }
+
+    async fn run(&self, shard: Shard, (): &()) -> Result<Done> {
+        let step = async |tx: &mut Tx| {
+            self.0.cluster.check(tx, ROLE).await?;
+            step(tx, self.0.clock.now()).await
+        };
+        let rows = self.0.store.transact(shard, step).await?;
+        Ok(if rows == STEP { Done::More } else { Done::Finished })
+    }
 }

@@ -1,55 +1,57 @@
 //! The history of offers is forgotten when it is old, by a walk that goes on where it was.
 
-use cluster::Cluster;
-use store::{Range, Read as _, Shard, Tx};
+use std::time::Duration;
 
-use crate::tables::{EVENTS, WALKS};
-use crate::{Offers, Result, due};
+use async_trait::async_trait;
+use cluster::walk::{self, Walk};
+use cluster::work::{Done, Due, Plan, Work};
+use kit::Timestamp;
+use store::{Shard, Tx};
 
-const WALK: &str = "events";
+use crate::due::ROLE;
+use crate::tables::EVENTS;
+use crate::{Error, Offers, Result};
+
 const ROWS_AT_ONCE: usize = 1_000;
-/// Pages of a shard at a time; once an hour, that is a quarter of a million events a day.
-const PAGES: usize = 10;
+/// A shard is walked once in this time.
+const EVERY: Duration = Duration::from_secs(86_400);
+/// Nobody wakes it.
+const CHANNEL: &str = "offers.events";
 
-/// Walks on over a shard's events and removes those older than `events_kept`. Says how many.
-pub async fn forget(offers: &Offers, cluster: Option<&Cluster>, shard: Shard) -> Result<usize> {
-    let mut forgotten = 0;
-    for _ in 0..PAGES {
-        let page = async |tx: &mut Tx| page(tx, offers, cluster).await;
-        let (removed, ended) = offers.store.transact(shard, page).await?;
-        forgotten += removed;
-        if ended {
-            break;
-        }
-    }
-    Ok(forgotten)
+/// Events older than `events_kept`.
+pub struct OldEvents(pub Offers);
+
+fn events() -> Walk<'static> {
+    Walk::over_all("offers.events", ROWS_AT_ONCE, EVERY)
 }
 
-async fn page(tx: &mut Tx, offers: &Offers, cluster: Option<&Cluster>) -> Result<(usize, bool)> {
-    due::check(tx, cluster).await?;
-    let oldest = offers.clock.now().minus(offers.settings.events_kept).0;
-    let stored = tx.get(&WALKS, (WALK,)).await?;
-    let mut range = Range::all(ROWS_AT_ONCE);
-    if let Some(place) = stored.as_deref().and_then(place) {
-        range = range.after(place)?;
-    }
-    let rows = tx.scan(&EVENTS, range).await?;
-    let old: Vec<_> = rows.iter().filter(|(_, row)| row.at < oldest).map(|(key, _)| *key).collect();
-    for key in &old {
-        tx.delete(&EVENTS, *key)?;
-    }
-    let ended = rows.len() < ROWS_AT_ONCE;
-    match rows.last().filter(|_| !ended) {
-        Some(((id, version), _)) => {
-            tx.put(&WALKS, (WALK,), &[id.to_be_bytes(), version.to_be_bytes()].concat())?;
-        }
-        None if stored.is_some() => tx.delete(&WALKS, (WALK,))?,
-        None => {}
-    }
-    Ok((old.len(), ended))
-}
+#[async_trait]
+impl Work for OldEvents {
+    type Key = ();
+    type Error = Error;
 
-fn place(bytes: &[u8]) -> Option<(i64, i64)> {
-    let (id, version) = bytes.split_at_checked(8)?;
-    Some((i64::from_be_bytes(id.try_into().ok()?), i64::from_be_bytes(version.try_into().ok()?)))
+    fn plan(&self) -> Plan {
+        Plan::new("old events", ROLE, CHANNEL, 1)
+    }
+
+    async fn due(&self, shards: &[Shard], now: Timestamp) -> Result<Due<()>> {
+        Ok(walk::due(&self.0.store, &EVENTS, &events(), shards, now).await?)
+    }
+
+    async fn run(&self, shard: Shard, (): &()) -> Result<Done> {
+        let offers = &self.0;
+        let page = async |tx: &mut Tx| {
+            offers.cluster.check(tx, ROLE).await?;
+            let now = offers.clock.now();
+            let Some(page) = walk::step(tx, &EVENTS, &events(), now).await? else {
+                return Ok(Done::Finished);
+            };
+            let oldest = now.minus(offers.settings.events_kept).0;
+            for (key, _) in page.rows.iter().filter(|(_, row)| row.at < oldest) {
+                tx.delete(&EVENTS, *key)?;
+            }
+            Ok(if page.ended { Done::Finished } else { Done::More })
+        };
+        offers.store.transact(shard, page).await
+    }
 }

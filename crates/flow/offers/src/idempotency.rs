@@ -8,7 +8,7 @@ use store::{Read as _, Shard, Tx};
 use web::{Code, Problem};
 use wire::offers::IdempotencyRow;
 
-use crate::forget::{self, Forgotten};
+use crate::forget::{self, Trace};
 use crate::tables::IDEMPOTENCY;
 use crate::{Error, Offers, Result};
 
@@ -58,12 +58,12 @@ pub(crate) async fn begin(tx: &Tx, owner: &str, key: &Key, now: Timestamp) -> Re
 pub(crate) async fn finish(tx: &mut Tx, owner: &str, key: &Key, offer_id: i64, now: Timestamp) -> Result<()> {
     let old = tx.get(&IDEMPOTENCY, (owner, key.text.as_str())).await?;
     if let Some(old) = old {
-        forget::cancel(tx, old.forget_at, &Forgotten::Key(owner, &key.text))?;
+        forget::cancel(tx, old.forget_at, &Trace::Key(owner, &key.text))?;
     }
     let forget_at = now.plus(KEPT).0;
     let row = IdempotencyRow { request: key.request.to_vec(), offer_id, forget_at, began_at: now.0 };
     tx.put(&IDEMPOTENCY, (owner, key.text.as_str()), &row)?;
-    forget::at(tx, forget_at, &Forgotten::Key(owner, &key.text))
+    forget::at(tx, forget_at, &Trace::Key(owner, &key.text))
 }
 
 impl Offers {
@@ -87,7 +87,7 @@ impl Offers {
         let drop = async |tx: &mut Tx| {
             let row = tx.get(&IDEMPOTENCY, (owner, key.text.as_str())).await?;
             if let Some(row) = row.filter(|row| row.offer_id == 0 && row.request == key.request) {
-                forget::cancel(tx, row.forget_at, &Forgotten::Key(owner, &key.text))?;
+                forget::cancel(tx, row.forget_at, &Trace::Key(owner, &key.text))?;
                 tx.delete(&IDEMPOTENCY, (owner, key.text.as_str()))?;
             }
             Ok(())

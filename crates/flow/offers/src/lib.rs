@@ -33,7 +33,8 @@ pub mod erase;
 pub mod error;
 pub mod export;
 pub mod external;
-mod forget;
+pub mod follow;
+pub mod forget;
 pub mod fsck;
 pub mod history;
 pub mod id;
@@ -42,6 +43,7 @@ pub mod moderation;
 pub mod photos;
 pub mod presets;
 pub mod read;
+pub mod stages;
 pub mod tables;
 pub mod validate;
 pub mod write;
@@ -49,6 +51,7 @@ pub mod write;
 use std::sync::Arc;
 
 use catalog::Catalog;
+use cluster::Cluster;
 use files::Files;
 use kit::Clock;
 use store::Store;
@@ -56,6 +59,7 @@ use store::Store;
 pub use config::Settings;
 pub use error::{Error, Result};
 pub use presets::Preset;
+use stages::Interests;
 pub use tables::tables;
 
 /// Every change of an offer; key: its id as printed.
@@ -70,8 +74,11 @@ pub const FEED_DECISIONS_TOPIC: &str = "feed.decisions";
 /// Sellers of whom nothing may stay, key: the seller; those who keep something of his take it as their word.
 pub const ERASURES_TOPIC: &str = "offers.erasures";
 
+/// Wishes to hear of all offers of a seller, key: the seller.
+pub const FOLLOW_TOPIC: &str = "offers.follow";
+
 /// Every topic that the offers write or read.
-pub const TOPICS: [&str; 8] = [
+pub const TOPICS: [&str; 9] = [
     CHANGES_TOPIC,
     OPINIONS_TOPIC,
     PHOTO_REQUESTS_TOPIC,
@@ -80,10 +87,15 @@ pub const TOPICS: [&str; 8] = [
     FEED_RESULTS_TOPIC,
     FEED_DECISIONS_TOPIC,
     ERASURES_TOPIC,
+    FOLLOW_TOPIC,
 ];
 
 /// Woken when an offer's due time was written.
 pub const DUE_CHANNEL: &str = "offers.due";
+/// Woken when a seller is to be erased.
+pub const ERASE_CHANNEL: &str = "offers.erase";
+/// Woken when a seller has a new follower.
+pub const FOLLOW_CHANNEL: &str = "offers.follow";
 /// Woken when a sweep has work.
 pub const SWEEP_CHANNEL: &str = "offers.sweep";
 
@@ -94,13 +106,34 @@ pub struct Offers {
     pub clock: Clock,
     pub settings: Arc<Settings>,
     pub catalog: Arc<Catalog>,
+    pub cluster: Cluster,
+    /// Which changes the stages want to hear of.
+    pub interests: Interests,
     /// Where archived offers lie; without it none is archived and none is found there.
     pub files: Option<Files>,
+    /// Others who keep something of a seller's offers, for the seller's export.
+    pub keepers: Vec<Arc<dyn export::Keeper>>,
 }
 
 impl Offers {
     pub fn new(store: Store, clock: Clock, settings: Settings, catalog: Catalog) -> Self {
-        Self { store, clock, settings: Arc::new(settings), catalog: Arc::new(catalog), files: None }
+        let cluster = Cluster::solo(store.clone(), clock.clone());
+        let (settings, catalog) = (Arc::new(settings), Arc::new(catalog));
+        let (interests, keepers) = (Interests::default(), Vec::new());
+        Self { store, clock, settings, catalog, cluster, interests, files: None, keepers }
+    }
+
+    /// The same as one of many processes.
+    #[must_use]
+    pub fn with_cluster(self, cluster: Cluster) -> Self {
+        Self { cluster, ..self }
+    }
+
+    /// The same with somebody else who keeps something of sellers' offers.
+    #[must_use]
+    pub fn with_keeper(mut self, keeper: Arc<dyn export::Keeper>) -> Self {
+        self.keepers.push(keeper);
+        self
     }
 
     /// The same with an archive.

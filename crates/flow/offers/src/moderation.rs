@@ -13,8 +13,9 @@ use wire::offers::offer_part::Kind;
 use wire::offers::opinion::Verdict;
 use wire::offers::{Actor, OfferPart, Opinion, actor};
 
+use crate::changes::Changes;
 use crate::read::{find, shard_of};
-use crate::tables::{EARLY_OPINIONS, MODERATION, OFFER};
+use crate::tables::{CONTENT, EARLY_OPINIONS, MODERATION, OFFER};
 use crate::{Offers, Result};
 
 /// Most reasons and bytes of text that an opinion may have.
@@ -54,12 +55,23 @@ pub fn check(opinion: &Opinion) -> Result<OfferId, String> {
 
 impl Offers {
     pub async fn opine(&self, id: OfferId, opinion: &Opinion) -> Result<Effect> {
-        self.store.transact(shard_of(id), async |tx| apply(tx, self, id, opinion).await).await
+        let apply = async |tx: &mut Tx| {
+            let mut changes = Changes::new(self, self.clock.now());
+            let effect = apply(tx, &mut changes, id, opinion).await?;
+            changes.finish(tx).await?;
+            Ok(effect)
+        };
+        self.store.transact(shard_of(id), apply).await
     }
 }
 
-/// Applies an opinion within a transaction of the offer's shard.
-pub(crate) async fn apply(tx: &mut Tx, offers: &Offers, id: OfferId, opinion: &Opinion) -> Result<Effect> {
+/// Applies an opinion within a transaction of the offer's shard; the caller finishes the changes.
+pub(crate) async fn apply(
+    tx: &mut Tx,
+    changes: &mut Changes<'_>,
+    id: OfferId,
+    opinion: &Opinion,
+) -> Result<Effect> {
     let Some(offer) = find(tx, id).await? else {
         let waiting = tx.get(&EARLY_OPINIONS, (id.raw(),)).await?;
         if waiting.is_some_and(|waiting| !overrides(opinion, &waiting)) {
@@ -82,7 +94,7 @@ pub(crate) async fn apply(tx: &mut Tx, offers: &Offers, id: OfferId, opinion: &O
         task_id: 0,
         reason: if opinion.verdict() == Verdict::Ban { "ban" } else { "unban" }.to_owned(),
     };
-    let after = offers.save_one(tx, &offer, after, &actor).await?;
+    let after = changes.save(tx, Some(&offer), after, &actor)?;
     Ok(Effect::Applied(Box::new(after)))
 }
 
@@ -91,7 +103,10 @@ pub(crate) async fn apply_early(tx: &mut Tx, offers: &Offers, offer: Offer) -> R
     let Some(opinion) = tx.get(&EARLY_OPINIONS, (offer.id,)).await? else { return Ok(offer) };
     tx.delete(&EARLY_OPINIONS, (offer.id,))?;
     let Some(id) = OfferId::from_raw(offer.id) else { return Ok(offer) };
-    match apply(tx, offers, id, &opinion).await? {
+    let mut changes = Changes::new(offers, offers.clock.now());
+    let effect = apply(tx, &mut changes, id, &opinion).await?;
+    changes.finish(tx).await?;
+    match effect {
         Effect::Applied(offer) => Ok(*offer),
         Effect::Older | Effect::Early => Ok(offer),
     }
@@ -145,15 +160,21 @@ fn decode(record: &Record) -> Result<(OfferId, Opinion), Undecodable> {
 
 #[async_trait]
 impl Handler for Opinions {
-    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable> {
-        Ok(shard_of(decode(record)?.0))
+    type Message = (OfferId, Opinion);
+
+    fn decode(&self, record: &Record) -> Result<(Shard, Self::Message), Undecodable> {
+        let (id, opinion) = decode(record)?;
+        Ok((shard_of(id), (id, opinion)))
     }
 
-    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
-        for record in records {
-            let (id, opinion) = decode(record).map_err(|Undecodable(reason)| Failure::Determinate(reason))?;
-            apply(tx, &self.0, id, &opinion).await.map_err(crate::error::failure)?;
+    async fn apply(&self, tx: &mut Tx, messages: Vec<Self::Message>) -> Result<(), Failure> {
+        let ids = || messages.iter().map(|(id, _)| id.raw());
+        tx.prefetch(&OFFER, ids().flat_map(|id| [(id, CONTENT), (id, MODERATION)])).await?;
+        tx.prefetch(&EARLY_OPINIONS, ids().map(|id| (id,))).await?;
+        let mut changes = Changes::new(&self.0, self.0.clock.now());
+        for (id, opinion) in &messages {
+            apply(tx, &mut changes, *id, opinion).await?;
         }
-        Ok(())
+        Ok(changes.finish(tx).await?)
     }
 }

@@ -1,7 +1,7 @@
 //! What the photo service answers goes into the offer: one write per answer.
 
 use async_trait::async_trait;
-use model::{Offer, OfferId, Status};
+use model::{Offer, OfferId};
 use prost::Message as _;
 use store::{Shard, Tx};
 use topics::Record;
@@ -9,25 +9,32 @@ use topics::consume::{Failure, Handler, Undecodable};
 use wire::offers::{Actor, actor};
 use wire::photos::PhotoResult;
 
-use crate::read::{find, shard_of};
+use crate::changes::Changes;
+use crate::read::{find, prefetch, shard_of};
 use crate::{Offers, Result};
 
 /// Takes answers from topic `photos.results`. An answer that comes twice changes nothing the second time; one for an
-/// url that the offer no longer has, or for an offer that is gone, changes nothing at all.
+/// url that the offer no longer has, or for an offer that left the tables, changes nothing at all. A deleted offer takes
+/// its answers like any other: should its feed bring it back, nobody asks for those photos again.
 pub struct PhotoResults(pub Offers);
 
 #[async_trait]
 impl Handler for PhotoResults {
-    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable> {
-        Ok(shard_of(decode(record)?.0))
+    type Message = (OfferId, PhotoResult);
+
+    fn decode(&self, record: &Record) -> Result<(Shard, Self::Message), Undecodable> {
+        let (id, result) = decode(record)?;
+        Ok((shard_of(id), (id, result)))
     }
 
-    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
-        for record in records {
-            let (id, result) = decode(record).map_err(|Undecodable(reason)| Failure::Determinate(reason))?;
-            apply(tx, &self.0, id, result).await.map_err(crate::error::failure)?;
+    async fn apply(&self, tx: &mut Tx, messages: Vec<Self::Message>) -> Result<(), Failure> {
+        let ids: Vec<_> = messages.iter().map(|(id, _)| *id).collect();
+        prefetch(tx, &ids).await?;
+        let mut changes = Changes::new(&self.0, self.0.clock.now());
+        for (id, result) in messages {
+            apply(tx, &mut changes, id, result).await?;
         }
-        Ok(())
+        Ok(changes.finish(tx).await?)
     }
 }
 
@@ -39,11 +46,8 @@ fn decode(record: &Record) -> Result<(OfferId, PhotoResult), Undecodable> {
     Ok((id, result))
 }
 
-async fn apply(tx: &mut Tx, offers: &Offers, id: OfferId, result: PhotoResult) -> Result<()> {
+async fn apply(tx: &mut Tx, changes: &mut Changes<'_>, id: OfferId, result: PhotoResult) -> Result<()> {
     let Some(before) = find(tx, id).await? else { return Ok(()) };
-    if before.status() == Status::Deleted {
-        return Ok(());
-    }
     let after = with_photos(&before, result);
     let actor = Actor {
         kind: actor::Kind::Photos.into(),
@@ -51,7 +55,7 @@ async fn apply(tx: &mut Tx, offers: &Offers, id: OfferId, result: PhotoResult) -
         task_id: 0,
         reason: "photos".to_owned(),
     };
-    offers.save_one(tx, &before, after, &actor).await?;
+    changes.save(tx, Some(&before), after, &actor)?;
     Ok(())
 }
 

@@ -76,10 +76,11 @@ pub fn is_from_feed(offer: &Offer) -> bool {
     offer.origin.as_ref().is_some_and(|origin| !origin.namespace.is_empty())
 }
 
-/// Banned, a photo that failed, or errors in the last load.
+/// Banned, a photo that failed, a video that is gone, or errors in the last load.
 pub fn has_problems(offer: &Offer) -> bool {
     offer.status() == Status::Banned
         || offer.feed_problems
+        || offer.video_error.is_some()
         || offer.photos.iter().any(|photo| photo.state() == PhotoState::Failed)
 }
 

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
 use model::{Offer, OfferId};
-use store::{Read, Shard, Store};
+use store::{Read, Shard, Store, Tx};
 use wire::offers::OfferPart;
 use wire::offers::offer_part::Kind;
 
-use crate::tables::{CONTENT, OFFER};
+use crate::presets::is_from_feed;
+use crate::tables::{CONTENT, FEED, OFFER};
 use crate::{Error, Offers, Result};
 
 /// The shard that holds the offer.
@@ -18,6 +19,11 @@ pub fn shard_of(id: OfferId) -> Shard {
 
 pub async fn find(read: &impl Read, id: OfferId) -> Result<Option<Offer>> {
     Ok(read.get(&OFFER, (id.raw(), CONTENT)).await?.and_then(content))
+}
+
+/// Reads these offers ahead, in one question.
+pub async fn prefetch(tx: &mut Tx, ids: &[OfferId]) -> Result<()> {
+    Ok(tx.prefetch(&OFFER, ids.iter().map(|id| (id.raw(), CONTENT))).await?)
 }
 
 pub async fn require(read: &impl Read, id: OfferId) -> Result<Offer> {
@@ -43,6 +49,17 @@ pub(crate) fn content(part: OfferPart) -> Option<Offer> {
         Some(Kind::Content(offer)) => Some(offer),
         _ => None,
     }
+}
+
+/// Whether a feed still brings this very offer.
+pub(crate) async fn is_fed(tx: &Tx, offer: &Offer) -> Result<bool> {
+    if !is_from_feed(offer) {
+        return Ok(false);
+    }
+    let origin = offer.origin.clone().unwrap_or_default();
+    let key = (offer.seller_id.as_str(), origin.namespace.as_str(), origin.external_id.as_str());
+    let row = tx.get(&FEED, key).await?;
+    Ok(row.is_some_and(|row| row.offer_id == offer.id && row.dead_at == 0))
 }
 
 /// Shards asked at the same time.

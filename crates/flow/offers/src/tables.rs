@@ -4,7 +4,7 @@ use store::{Space, Table, TableSpec};
 use wire::feeds::{FeedDecision, Tally};
 use wire::offers::{
     ArchiveFile, DraftIntent, DraftMoved, DraftPublished, DraftRow, Erasure, EventRow, FeedHead, FeedRow,
-    IdempotencyRow, OfferPart, Opinion, SweepRow,
+    FollowerRow, IdempotencyRow, OfferPart, Opinion, SweepRow,
 };
 
 const SYSTEM: &str = "offers";
@@ -67,8 +67,17 @@ pub const ARCHIVE_FILES: Table<(u32, Vec<u8>), ArchiveFile> =
     Table::new(SYSTEM, "archive_files", &["month", "hash"], Space::Small);
 /// (block of ids): which ids the archive has, and in which month; see `archive::ids`.
 pub const ARCHIVE_IDS: Table<(u32,), Vec<u8>> = Table::new(SYSTEM, "archive_ids", &["block"], Space::Large);
+/// (seller, follower): who else hears of all changes of the seller's offers.
+pub const FOLLOWERS: Table<(String, String), FollowerRow> =
+    Table::new(SYSTEM, "followers", &["seller_id", "follower"], Space::Small);
+/// Followers that have not heard yet of what was there before them.
+pub const FOLLOWER_WALKS: Table<(String, String), ()> =
+    Table::new(SYSTEM, "follower_walks", &["seller_id", "follower"], Space::Queue);
 /// Sellers of whom nothing may stay, or stayed.
 pub const ERASURES: Table<(String,), Erasure> = Table::new(SYSTEM, "erasures", &["seller_id"], Space::Small);
+/// Those of them who are not erased wholly yet.
+pub const ERASURES_QUEUE: Table<(String,), ()> =
+    Table::new(SYSTEM, "erasures_queue", &["seller_id"], Space::Small);
 /// By its id, which begins with the owner's shard.
 pub const DRAFT: Table<(String,), DraftRow> = Table::new(SYSTEM, "draft", &["id"], Space::Large);
 pub const CURRENT_DRAFT: Table<(String,), String> =
@@ -91,6 +100,10 @@ pub const FORGET_DUE: Table<(i64, String, String, String), ()> =
 pub const WALKS: Table<(String,), Vec<u8>> = Table::new(SYSTEM, "walks", &["walk"], Space::Small);
 
 pub fn tables() -> Vec<TableSpec> {
+    [offers_tables(), crate::stages::tables::tables()].concat()
+}
+
+fn offers_tables() -> Vec<TableSpec> {
     vec![
         OFFER.spec(),
         EVENTS.spec(),
@@ -108,7 +121,10 @@ pub fn tables() -> Vec<TableSpec> {
         FEED_DECISIONS.spec(),
         ARCHIVE_FILES.spec(),
         ARCHIVE_IDS.spec(),
+        FOLLOWERS.spec(),
+        FOLLOWER_WALKS.spec(),
         ERASURES.spec(),
+        ERASURES_QUEUE.spec(),
         DRAFT.spec(),
         CURRENT_DRAFT.spec(),
         DRAFT_INTENTS.spec(),

@@ -8,6 +8,7 @@ mod attributes;
 mod fields;
 
 use catalog::Catalog;
+use model::limits::MAX_CONTENT_BYTES;
 use model::{Content, Issue, IssueType, Level};
 use prost::Message as _;
 
@@ -15,9 +16,6 @@ pub use attributes::settle;
 
 use crate::{Error, Result};
 
-/// Most bytes that a seller may write into one offer.
-pub const MAX_CONTENT_BYTES: usize = 102_400;
-pub const MAX_PHOTOS: usize = 30;
 /// A wrong value is shown shortened.
 const MAX_SHOWN_CHARS: usize = 100;
 

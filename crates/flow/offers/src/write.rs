@@ -10,7 +10,7 @@ use crate::changes::Changes;
 use crate::idempotency::{self, Key};
 use crate::moderation;
 use crate::presets::{Preset, is_from_feed};
-use crate::read::{require, shard_of};
+use crate::read::{is_fed, require, shard_of};
 use crate::tables::{EVENTS, PRESETS_COUNT};
 use crate::{Error, Offers, Result, id};
 
@@ -113,7 +113,7 @@ impl Offers {
     ) -> Result<Offer> {
         check_quota(tx, seller, 1, self.settings.max_offers).await?;
         let id = id::fresh(tx, 1).await?[0];
-        let mut changes = Changes::new(&self.settings, self.clock.now());
+        let mut changes = Changes::new(self, self.clock.now());
         let offer = new_offer(id, seller, content, Origin::default(), &changes, actor);
         let offer = changes.save(tx, None, offer, actor)?;
         changes.finish(tx).await?;
@@ -147,14 +147,25 @@ impl Offers {
         let act = async |tx: &mut Tx| {
             let before = require(tx, id).await?;
             expected.check(&before)?;
-            let after = self.moved(&before, verb)?;
+            let after = self.moved_in(tx, &before, verb).await?;
             self.save_one(tx, &before, after, actor).await
         };
         self.store.transact(shard_of(id), act).await
     }
 
-    /// The offer after the verb, if it allows it.
-    pub(crate) fn moved(&self, before: &Offer, verb: Verb) -> Result<Offer> {
+    /// The offer after the verb, if it allows it. One that was sold and that its feed let go is on sale again as the
+    /// seller's own.
+    pub(crate) async fn moved_in(&self, tx: &Tx, before: &Offer, verb: Verb) -> Result<Offer> {
+        let mut after = self.moved(before, verb)?;
+        let is_back = status::is_sold(before.status()) && after.status() == Status::Active;
+        if is_back && is_from_feed(before) && !is_fed(tx, before).await? {
+            after.origin = Some(Origin::default());
+            after.expires_at = self.expiry_from_now(&after);
+        }
+        Ok(after)
+    }
+
+    fn moved(&self, before: &Offer, verb: Verb) -> Result<Offer> {
         let target = verb.target(before);
         let mut after = before.clone();
         if verb == Verb::Prolong && !matches!(before.status(), Status::Active | Status::Expired) {
@@ -166,9 +177,14 @@ impl Offers {
             after.waits_for_photo = false;
         }
         if target == Status::Active && (before.status() != target || verb == Verb::Prolong) {
-            after.expires_at = expiry(&after, &Changes::new(&self.settings, self.clock.now()));
+            after.expires_at = self.expiry_from_now(&after);
         }
         Ok(after)
+    }
+
+    /// When an offer that becomes active now expires.
+    pub fn expiry_from_now(&self, offer: &Offer) -> i64 {
+        expiry(offer, &Changes::new(self, self.clock.now()))
     }
 
     pub(crate) async fn save_one(
@@ -178,7 +194,7 @@ impl Offers {
         after: Offer,
         actor: &Actor,
     ) -> Result<Offer> {
-        let mut changes = Changes::new(&self.settings, self.clock.now());
+        let mut changes = Changes::new(self, self.clock.now());
         let after = changes.save(tx, Some(before), after, actor)?;
         changes.finish(tx).await?;
         Ok(after)

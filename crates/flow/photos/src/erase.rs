@@ -10,9 +10,9 @@ use files::{Files, Referrer};
 use store::{Range, Read as _, Shard, Tx};
 use topics::consume::{Failure, Handler, Undecodable};
 use topics::{Message, Record, outbox};
+use wire::offers::SellerErasure;
 
 use crate::Result;
-use crate::receive::failure;
 use crate::tables::{PHOTO_ERRORS, PHOTO_URLS, PHOTO_USES};
 
 const URLS_AT_ONCE: usize = 200;
@@ -24,17 +24,19 @@ pub struct Erasures;
 
 #[async_trait]
 impl Handler for Erasures {
-    fn shard_of(&self, record: &Record) -> std::result::Result<Shard, Undecodable> {
+    type Message = SellerErasure;
+
+    fn decode(&self, record: &Record) -> std::result::Result<(Shard, SellerErasure), Undecodable> {
         let word = model::erasure::read(&record.payload).map_err(Undecodable)?;
-        Ok(Shard::of(&word.seller_id))
+        Ok((Shard::of(&word.seller_id), word))
     }
 
-    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> std::result::Result<(), Failure> {
-        for record in records {
-            let word = model::erasure::read(&record.payload).map_err(Failure::Determinate)?;
-            if step(tx, &word.seller_id).await.map_err(failure)? == Step::More {
-                let again = Message::new(record.key.clone(), record.payload.clone());
-                outbox::send(tx, crate::ERASURES_TOPIC, vec![again]).await?;
+    async fn apply(&self, tx: &mut Tx, messages: Vec<SellerErasure>) -> std::result::Result<(), Failure> {
+        for word in messages {
+            let seller = word.seller_id;
+            if step(tx, &seller).await? == Step::More {
+                let payload = model::erasure::write(&seller, word.asked_at);
+                outbox::send(tx, crate::ERASURES_TOPIC, vec![Message::new(seller, payload)]).await?;
             }
         }
         Ok(())

@@ -1,3 +1,5 @@
+use cluster::work::WorkError;
+use topics::consume::Blame;
 use web::Problem;
 use wire::model::Issue;
 
@@ -19,6 +21,25 @@ pub enum Error {
     /// An upload that is refused.
     #[error("the photo is refused: {}", .0.code)]
     Refused(Box<Issue>),
+}
+
+impl Blame for Error {
+    fn is_records_fault(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_records_fault(),
+            Self::Topics(error) => error.is_records_fault(),
+            Self::Files(error) => error.is_records_fault(),
+            Self::Cluster(error) => error.is_records_fault(),
+            Self::Work(_) => false,
+            Self::Refused(_) => true,
+        }
+    }
+}
+
+impl WorkError for Error {
+    fn is_fenced(&self) -> bool {
+        matches!(self, Self::Cluster(error) if error.is_fenced())
+    }
 }
 
 impl From<Error> for Problem {

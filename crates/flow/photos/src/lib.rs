@@ -25,6 +25,9 @@
 //! counts, and no more images are decoded at the same time than the settings allow. What is served was made here, but
 //! for the original, which is served with its real type and never sniffed.
 //!
+//! How sharp a photo is, how well exposed, and a hash of what it looks like are measured once, when it is decoded, and kept
+//! with it (`measure.rs`): the stage `photo-order` goes by them.
+//!
 //! Not done here: asking again later (the stage `photos` does), and showing photos of a removed seller.
 
 mod answer;
@@ -34,6 +37,7 @@ mod config;
 mod erase;
 mod error;
 mod issue;
+mod measure;
 mod metrics;
 pub mod picture;
 mod receive;
@@ -56,10 +60,10 @@ pub use config::{Format, Settings};
 pub use erase::Erasures;
 pub use error::{Error, Result};
 pub use receive::Requests;
-pub use release::{owns, release};
+pub use release::{Release, owns, release};
 pub use tables::tables;
 pub use upload::{Uploaded, upload};
-pub use work::{run, work_shards};
+pub use work::{Requested, run};
 
 /// Requests from offers, keyed by the offer's id as printed.
 pub const REQUESTS_TOPIC: &str = "photos.requests";
@@ -77,8 +81,7 @@ pub const ROLE: &str = "photos";
 pub struct Photos {
     pub store: Store,
     pub files: Files,
-    /// `None`: this process is alone.
-    pub cluster: Option<Cluster>,
+    pub cluster: Cluster,
     pub clock: Clock,
     pub fetcher: Fetcher,
     pub settings: Arc<Settings>,
@@ -92,7 +95,7 @@ impl Photos {
     pub fn new(
         store: Store,
         files: Files,
-        cluster: Option<Cluster>,
+        cluster: Cluster,
         clock: Clock,
         fetcher: Fetcher,
         settings: Settings,

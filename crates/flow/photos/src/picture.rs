@@ -16,6 +16,7 @@ use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
 use crate::bundle::{self, ORIGINAL, Part, Type};
+use crate::measure::{self, Measured, measure};
 use crate::{Format, Settings};
 
 /// The long sides that are made.
@@ -35,6 +36,9 @@ pub struct Picture {
     pub sizes: Vec<PhotoSize>,
     /// Photos that look alike differ in few bits.
     pub likeness: u64,
+    /// From 1 to 1000, as in `measure`.
+    pub sharpness: u32,
+    pub exposure: u32,
 }
 
 /// Why it is none: a code of `model::message` with its parameters.
@@ -58,12 +62,16 @@ pub fn make(original: Vec<u8>, settings: &Settings) -> Result<Picture, Refusal> 
     let (width, height) = pixels.dimensions();
     let mut parts = Vec::new();
     let mut smaller = pixels;
+    let mut measured = Measured::default();
     // From the largest down, each from the one before it.
     for size in SIZES.into_iter().rev() {
         let (before, wanted) = (smaller.dimensions(), fit(width, height, size));
         let same = before == wanted && !parts.is_empty();
         if before != wanted {
             smaller = shrink(smaller, wanted)?;
+        }
+        if size == measure::SIZE {
+            measured = measure(&smaller);
         }
         let bytes = if same { None } else { Some(encode(&smaller, settings.format)?) };
         let content = if settings.format == Format::WebP { Type::WebP } else { Type::Jpeg };
@@ -79,7 +87,8 @@ pub fn make(original: Vec<u8>, settings: &Settings) -> Result<Picture, Refusal> 
     let likeness = likeness(smaller)?;
     let whole = Part { size: ORIGINAL, content: content.into(), width, height, offset: 0, length: 0 };
     parts.push((whole, Some(original)));
-    Ok(Picture { file: bundle::write(parts), width, height, sizes, likeness })
+    let Measured { sharpness, exposure } = measured;
+    Ok(Picture { file: bundle::write(parts), width, height, sizes, likeness, sharpness, exposure })
 }
 
 /// What the bytes say they are; what a name or a header says does not count.

@@ -11,8 +11,8 @@ use topics::consume::{Failure, Handler, Undecodable};
 use wire::photos::PhotoRequest;
 
 use crate::answer::{answer, known};
-use crate::tables::{REQUESTS, RequestRow};
-use crate::{Error, ROLE, release};
+use crate::tables::{PHOTO_URLS, REQUESTS, RequestRow, url_hash};
+use crate::{ROLE, Release, release};
 
 const MAX_REQUEST_ID_BYTES: usize = 256;
 /// An offer shows a few photos; more urls than this are a mistake of the sender.
@@ -25,33 +25,48 @@ pub struct Requests {
 
 #[async_trait]
 impl Handler for Requests {
-    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable> {
-        Ok(Shard::of(&decode(record)?.seller_id))
+    type Message = PhotoRequest;
+
+    fn decode(&self, record: &Record) -> Result<(Shard, PhotoRequest), Undecodable> {
+        let request = decode(record)?;
+        Ok((Shard::of(&request.seller_id), request))
     }
 
-    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
-        for record in records {
-            let request = decode(record).map_err(|Undecodable(reason)| Failure::Determinate(reason))?;
-            receive(tx, request, self.clock.now().0).await.map_err(failure)?;
+    async fn apply(&self, tx: &mut Tx, messages: Vec<PhotoRequest>) -> Result<(), Failure> {
+        prefetch(tx, &messages).await?;
+        // Neighbours that only let urls go share their reads.
+        let mut releases = Vec::new();
+        for mut request in messages {
+            let urls = std::mem::take(&mut request.released_urls);
+            if !urls.is_empty() {
+                let (seller, offer) = (request.seller_id.clone(), request.offer_id);
+                releases.push(Release { seller, offer, urls });
+            }
+            if !request.urls.is_empty() {
+                release(tx, &std::mem::take(&mut releases)).await?;
+                receive(tx, request, self.clock.now().0).await?;
+            }
         }
-        Ok(())
+        Ok(release(tx, &releases).await?)
     }
 }
 
-async fn receive(tx: &mut Tx, mut request: PhotoRequest, now: i64) -> crate::Result<()> {
-    let released = std::mem::take(&mut request.released_urls);
-    if !released.is_empty() {
-        release(tx, &request.seller_id, request.offer_id, &released).await?;
-    }
-    if request.urls.is_empty() {
-        return Ok(());
-    }
+/// Reads ahead what is known of all urls.
+async fn prefetch(tx: &mut Tx, requests: &[PhotoRequest]) -> crate::Result<()> {
+    let urls = requests.iter().flat_map(|request| {
+        let urls = request.urls.iter().chain(&request.released_urls);
+        urls.map(|url| (request.seller_id.as_str(), url_hash(url)))
+    });
+    Ok(tx.prefetch(&PHOTO_URLS, urls).await?)
+}
+
+async fn receive(tx: &mut Tx, request: PhotoRequest, now: i64) -> crate::Result<()> {
     let known = known(tx, &request.seller_id, &request.urls).await?;
     if request.urls.iter().all(|url| known.contains_key(url)) {
         answer(tx, &request, &[], &BTreeMap::new(), now).await?;
         return Ok(());
     }
-    let key = (request.offer_id, request.request_id.clone());
+    let key = (request.seller_id.clone(), request.offer_id, request.request_id.clone());
     let row = RequestRow { request: Some(request), released_urls: Vec::new(), received_at: now };
     tx.put(&REQUESTS, &key, &row)?;
     tx.wake(ROLE);
@@ -70,12 +85,4 @@ fn decode(record: &Record) -> Result<PhotoRequest, Undecodable> {
         return Err(Undecodable(format!("a request has at most {MAX_URLS} urls")));
     }
     Ok(request)
-}
-
-pub(crate) fn failure(error: Error) -> Failure {
-    match error {
-        Error::Store(error) => error.into(),
-        Error::Topics(error) => error.into(),
-        error => Failure::transient(error),
-    }
 }

@@ -14,6 +14,10 @@ pub(crate) type Outcome = Result<UrlRow, Box<Issue>>;
 
 /// Downloads a url of the seller and stores its photo.
 pub(crate) async fn fetch_photo(photos: &Photos, seller: &str, url: &str) -> Result<Outcome> {
+    if model::photo_url::is_upload(url) {
+        // The seller's own upload would be known; another one's is nobody else's to use.
+        return Ok(Err(Box::new(issue::issue("photo_not_uploaded", url, Vec::new()))));
+    }
     let _permit = photos.downloads.acquire().await.map_err(|error| Error::Work(error.to_string()))?;
     let max_bytes = photos.settings.max_bytes;
     let answer = match photos.fetcher.get(url, &Conditional::default()).await {
@@ -51,7 +55,7 @@ pub(crate) async fn check(photos: &Photos, url: &str, bytes: Vec<u8>) -> Result<
 /// Stores the photo's file with a pending reference, which the row of the url is to name.
 pub(crate) async fn keep(photos: &Photos, seller: &str, url: &str, picture: Picture) -> Result<UrlRow> {
     let referrer = referrer(seller, url)?;
-    let Picture { file, width, height, sizes, likeness } = picture;
+    let Picture { file, width, height, sizes, likeness, sharpness, exposure } = picture;
     let content = futures::stream::iter([Ok::<_, std::io::Error>(Bytes::from(file))]);
     let incoming = photos.files.receive(content, Limits::up_to(u64::MAX)).await?;
     let stored = photos.files.put(incoming, &referrer).await?;
@@ -64,6 +68,8 @@ pub(crate) async fn keep(photos: &Photos, seller: &str, url: &str, picture: Pict
         sizes,
         likeness,
         stored_at: photos.clock.now().0,
+        sharpness,
+        exposure,
     })
 }
 

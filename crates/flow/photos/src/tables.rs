@@ -7,8 +7,8 @@ use wire::model::{Issue, Photo, PhotoSize, PhotoState};
 use wire::photos::PhotoRequest;
 
 /// Requests not answered yet.
-pub const REQUESTS: Table<(i64, String), RequestRow> =
-    Table::new("photos", "requests", &["offer", "request"], Space::Queue);
+pub const REQUESTS: Table<(String, i64, String), RequestRow> =
+    Table::new("photos", "requests", &["seller", "offer", "request"], Space::Queue);
 
 /// What is known of a seller's url.
 pub const PHOTO_URLS: Table<(String, Vec<u8>), UrlRow> =
@@ -62,6 +62,10 @@ pub struct UrlRow {
     pub likeness: u64,
     #[prost(int64, tag = "8")]
     pub stored_at: i64,
+    #[prost(uint32, tag = "9")]
+    pub sharpness: u32,
+    #[prost(uint32, tag = "10")]
+    pub exposure: u32,
 }
 
 #[derive(Clone, PartialEq, prost::Message, serde::Serialize)]
@@ -90,6 +94,8 @@ impl UrlRow {
             sizes: self.sizes.clone(),
             error: None,
             likeness: self.likeness,
+            sharpness: self.sharpness,
+            exposure: self.exposure,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A seller brings a photo himself.
+//! A seller uploads a photo.
 
 use files::Hash;
 use store::{Read as _, Shard};
@@ -22,7 +22,7 @@ pub struct Uploaded {
 pub async fn upload(photos: &Photos, seller: &str, bytes: Vec<u8>) -> Result<Uploaded> {
     let picture = check(photos, "", bytes).await?.map_err(Error::Refused)?;
     let hash = Hash::of(&picture.file).to_string();
-    let url = format!("/photos/{hash}/original");
+    let url = model::photo_url::of_upload(&hash);
     let row = keep(photos, seller, &url, picture).await?;
     let stored = photos
         .store

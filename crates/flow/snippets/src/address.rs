@@ -18,19 +18,28 @@ pub(crate) struct Address {
     pub(crate) language: Option<String>,
 }
 
-/// Reads `/{name}/{key}[/{language}]`. The longest configured name wins.
+/// Reads `/{name}/{key}[/{language}]`. The longest configured name wins behind which there is a key; so a key may be what
+/// a section within its snippet is called.
 pub(crate) fn parse(path: &str, config: &Config) -> Result<Address, Error> {
     let segments: Vec<Cow<'_, str>> =
         path.strip_prefix('/').unwrap_or(path).split('/').map(decode).collect::<Result<_, _>>()?;
     // Only whole segments make a name: a slash that was written as %2F is part of a key.
     let named = segments.iter().take_while(|segment| refuse_segment(segment).is_none()).count();
-    let found = (1..=named).rev().find_map(|count| {
+    let target = |count: usize| {
         let target = match &segments[..count] {
             [name] => config.target(name),
             names => config.target(&names.join("/")),
         };
         Some((count, target?))
-    });
+    };
+    let longest = (1..=named).rev().find_map(target);
+    let found = match longest {
+        Some((count, _)) if count == segments.len() => {
+            let shorter = (1..count).rev().find_map(target);
+            shorter.filter(|(_, target)| !target.snippets.is_empty()).or(longest)
+        }
+        longest => longest,
+    };
     let Some((count, target)) = found else {
         return Err(bad(match refuse_segment(&segments[0]) {
             Some(reason) => format!("{:?} is not a snippet's name: {reason}", segments[0]),

@@ -2,17 +2,20 @@
 
 use std::path::Path;
 
+use futures::stream::{self, StreamExt as _};
 use store::{Range, Read as _, Shard, Store};
 
 use crate::config::Config;
 use crate::error::{ConfigError, Error, Result};
 use crate::prefixes::{FILE, Prefixes};
 use crate::snippets::prefixes_file;
-use crate::tables::{DOCUMENTS, EXPIRIES, PREFIXES, PrefixRow, RETIRED};
+use crate::tables::{DOCUMENTS, DocumentRow, EXPIRIES, PREFIXES, PrefixRow, RETIRED, RetiredRow};
 
 const MOST_PREFIXES: usize = 1_000_000;
 /// Documents removed in one transaction.
 const BATCH: usize = 500;
+/// Shards that are cleared side by side.
+const SHARDS_AT_ONCE: usize = 32;
 
 fn shard() -> Shard {
     Shard::of("snippets.prefixes")
@@ -41,7 +44,7 @@ pub(crate) async fn agree(
                 let row = known.iter().find(|((known,), _)| known == name).map(|(_, row)| row);
                 if row.is_none() {
                     if let Some(old) = tx.get(&RETIRED, (number,)).await? {
-                        return Err(differs(was_retired(name, number, &old, path)));
+                        return Err(differs(was_retired(name, number, &old.name, path)));
                     }
                     if let Some(((other,), _)) = known.iter().find(|(_, row)| row.number == number) {
                         return Err(differs(format!(
@@ -50,7 +53,9 @@ pub(crate) async fn agree(
                     }
                 }
                 let mut new = row.cloned().unwrap_or(PrefixRow { number, services: Vec::new() });
-                if let Some(service) = service_of(name).filter(|service| !new.services.contains(service)) {
+                if let Some(service) = service_of(name).filter(|service| new.services.last() != Some(service))
+                {
+                    refuse_old_service(name, &service, &new.services)?;
                     new.services.push(service);
                 }
                 if row != Some(&new) {
@@ -60,6 +65,18 @@ pub(crate) async fn agree(
             Ok(())
         })
         .await
+}
+
+/// What a snippet left behind in a service is not deleted when it is deleted elsewhere, and would come back with the
+/// service. A process with an older file must not bring it back either.
+fn refuse_old_service(name: &str, service: &str, services: &[String]) -> Result<(), ConfigError> {
+    let Some(now) = services.last().filter(|_| services.iter().any(|other| other == service)) else {
+        return Ok(());
+    };
+    Err(ConfigError::new(format!(
+        "snippet {name} was moved from service {service:?} to {now:?}, and what it left behind would come back: \
+         give it {now:?}, or a Service that it has not had"
+    )))
 }
 
 /// Why a name that the store knows is not the same in the file.
@@ -105,8 +122,9 @@ pub(crate) struct Dropped {
     pub(crate) numbers: Vec<u32>,
 }
 
-/// Deletes all documents of a snippet that is configured no longer, then retires its number for ever. For one that was
-/// dropped before, nothing is left to do: the file may not know it yet.
+/// Deletes all documents of a snippet that is configured no longer, then retires its number for ever. In each shard a fence
+/// comes first: whoever has not heard of it writes no more. Broken off, it is repeated; for one that was dropped before it
+/// looks once more.
 pub(crate) async fn drop_snippet(
     store: &Store,
     path: Option<&Path>,
@@ -117,26 +135,33 @@ pub(crate) async fn drop_snippet(
     let known = snapshot.scan(&PREFIXES, Range::all(MOST_PREFIXES)).await?;
     let retired = snapshot.scan(&RETIRED, Range::all(MOST_PREFIXES)).await?;
     drop(snapshot);
-    let retired = retired.into_iter().filter(|(_, old)| old == name).map(|((number,), _)| number);
-    let mut numbers: Vec<u32> = retired.collect();
+    let retired = retired.into_iter().filter(|(_, old)| old.name == name);
+    let mut places: Vec<(u32, Vec<String>)> =
+        retired.map(|((number,), old)| (number, old.services)).collect();
     let row = known.iter().find(|((known,), _)| known == name).map(|(_, row)| row.clone());
-    numbers.extend(row.as_ref().map(|row| row.number));
+    places.extend(row.as_ref().map(|row| (row.number, row.services.clone())));
+    let numbers: Vec<u32> = places.iter().map(|(number, _)| *number).collect();
     let in_file = prefixes.number(name);
     if numbers.is_empty() || row.is_none() && in_file.is_some_and(|number| !numbers.contains(&number)) {
         return Err(Error::NotFound(format!("this installation knows no snippet {name:?}")));
     }
     refuse_file_of_others(&known, &numbers, path, prefixes, name)?;
-    let Some(row) = row else { return Ok(Dropped { documents: 0, numbers }) };
     let mut documents = 0;
-    for service in &row.services {
-        for shard in Shard::all() {
-            documents += drop_from(store, shard, service, row.number).await?;
+    for (number, services) in &places {
+        for service in services {
+            let shards = Shard::all().map(|shard| drop_from(store, shard, service, *number));
+            let mut shards = stream::iter(shards).buffer_unordered(SHARDS_AT_ONCE);
+            while let Some(removed) = shards.next().await {
+                documents += removed?;
+            }
         }
     }
+    let Some(PrefixRow { number, services }) = row else { return Ok(Dropped { documents, numbers }) };
+    let retired = RetiredRow { name: name.to_owned(), services };
     store
         .transact(shard(), async |tx| {
             tx.delete(&PREFIXES, (name,))?;
-            tx.put(&RETIRED, (row.number,), &name.to_owned())?;
+            tx.put(&RETIRED, (number,), &retired)?;
             Ok::<_, Error>(())
         })
         .await?;
@@ -180,23 +205,30 @@ fn refuse_file_of_others(
     }
 }
 
+/// Puts up the fence, and removes what is behind it.
 async fn drop_from(store: &Store, shard: Shard, service: &str, number: u32) -> Result<usize> {
     let mut removed = 0;
-    let range = || Range::prefix((service, number), BATCH);
-    // An empty shard costs no transaction.
-    while !store.snapshot(shard).await?.scan(&DOCUMENTS, range()?).await?.is_empty() {
-        removed += store
+    let fence = (service, number, "", "");
+    loop {
+        let (rows, alive) = store
             .transact(shard, async |tx| {
-                let rows = tx.scan(&DOCUMENTS, range()?).await?;
+                if tx.get(&DOCUMENTS, fence).await?.is_none() {
+                    tx.put(&DOCUMENTS, fence, &DocumentRow { deleted: true, ..DocumentRow::default() })?;
+                }
+                let range = Range::prefix((service, number), BATCH)?.after(fence)?;
+                let rows = tx.scan(&DOCUMENTS, range).await?;
                 for ((service, number, key, language), row) in &rows {
                     tx.delete(&DOCUMENTS, (service, *number, key, language))?;
                     if let Some(at) = row.expires_at {
                         tx.delete(&EXPIRIES, (kit::Timestamp(at), service, *number, key, language))?;
                     }
                 }
-                Ok::<_, Error>(rows.iter().filter(|(_, row)| !row.deleted).count())
+                Ok::<_, Error>((rows.len(), rows.iter().filter(|(_, row)| !row.deleted).count()))
             })
             .await?;
+        removed += alive;
+        if rows < BATCH {
+            return Ok(removed);
+        }
     }
-    Ok(removed)
 }

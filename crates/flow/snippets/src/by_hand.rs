@@ -8,17 +8,16 @@ use kit::Timestamp;
 use store::{Range, Read as _, Shard, Tx};
 
 use crate::address::{check_key, is_language};
+use crate::condition::Condition;
 use crate::config::Target;
 use crate::content::Content;
+use crate::delete::{Languages, MOST_LANGUAGES};
 use crate::error::{Error, Result};
-use crate::prepare::{prepare, works};
+use crate::prepare::{Change, prepare, works};
 use crate::put::{Origin, write};
 use crate::snippets::Snippets;
 use crate::tables::{DOCUMENTS, DocumentRow};
 use crate::{Format, metrics};
-
-/// More languages than a document can have.
-const MOST_LANGUAGES: usize = 1_000;
 
 /// A document as people see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +47,8 @@ impl Snippets {
             return Err(Error::BadRequest(format!("{language:?} is not a language such as ru or pt-BR")));
         }
         let target = self.named(name)?;
-        self.put_to(&target, key, &Content::new(bytes, format), language).await?;
+        let condition = Condition::default();
+        self.put_to(&target, key, &Content::new(bytes, format), language, &condition).await?;
         Ok(target.snippets.iter().map(|snippet| snippet.name.clone()).collect())
     }
 
@@ -58,7 +58,8 @@ impl Snippets {
         key: &str,
         content: &Content,
         language: Option<&str>,
-    ) -> Result<()> {
+        condition: &Condition,
+    ) -> Result<Vec<Change>> {
         let changes = prepare(target, content, language.unwrap_or_default());
         let changes = changes.inspect_err(|error| {
             if !matches!(error, Error::Unavailable(_)) {
@@ -66,10 +67,14 @@ impl Snippets {
             }
         })?;
         let now = self.clock().now();
-        let body = async |tx: &mut Tx| write(tx, key, &changes, Origin::Request, now).await;
+        let meant = language.map_or(Languages::None, Languages::One);
+        let body = async |tx: &mut Tx| {
+            condition.check(tx, target, key, meant, now).await?;
+            write(tx, key, &changes, Origin::Request, now).await
+        };
         self.store().transact(Shard::of(key), body).await?;
         metrics::put(&target.section);
-        Ok(())
+        Ok(changes)
     }
 
     /// The living documents of a key under a name, in all languages.

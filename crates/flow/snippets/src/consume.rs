@@ -17,19 +17,19 @@ use crate::config::{Config, Feed, Target, TopicInput};
 use crate::content::Content;
 use crate::letters::{self, LetterId};
 use crate::prepare::{Change, documents, prepare};
-use crate::put::{Origin, write_documents};
+use crate::put::{Origin, fence, row_key, write_documents};
 use crate::snippets::Snippets;
-use crate::tables::{BodyRow, LetterRow};
-use crate::{Error, metrics};
+use crate::tables::{BodyRow, DOCUMENTS, LETTER_KEYS, LetterRow, NEWER};
+use crate::{Error, Format, metrics};
 
 /// The group under which topics are read.
 pub const GROUP: &str = "snippets";
 /// The header that names a message's language, as in HTTP.
 const LANGUAGE_HEADER: &str = "content-language";
 
-/// Most messages of one poll. They are small and spread over all shards: so many fill the shards' transactions with
-/// several each, and all of these share a few commits.
-const MOST_RECORDS: usize = 8_192;
+/// Most messages of one poll. They are small and spread over all shards: a large poll gives each shard's transaction
+/// several, and all of these share a few commits.
+const MAX_RECORDS: usize = 8_192;
 
 /// Stores the messages of one topic.
 pub(crate) struct Uploader {
@@ -43,36 +43,95 @@ impl Uploader {
     }
 }
 
+/// A message as its sections understand it.
+pub(crate) struct Upload {
+    key: String,
+    /// Kept only where some section cannot store it.
+    record: Option<Record>,
+    sections: Vec<ForSection>,
+}
+
+/// What a message means for one section, or why it means nothing.
+struct ForSection {
+    section: String,
+    format: Format,
+    retries: u32,
+    understood: Result<(Vec<Change>, Option<i64>), Error>,
+}
+
 #[async_trait]
 impl Handler for Uploader {
-    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable> {
+    type Message = Upload;
+
+    /// Validators and convertors run here, outside of any transaction.
+    fn decode(&self, record: &Record) -> Result<(Shard, Upload), Undecodable> {
         let config = self.snippets.config();
-        key_of(self.feed(&config), record).map(|key| Shard::of(&key)).map_err(Undecodable)
+        let feed = self.feed(&config);
+        let key = key_of(feed, record).map_err(Undecodable)?;
+        let targets = feed.map_or(&[][..], |feed| &feed.targets);
+        let sections: Vec<_> = targets
+            .iter()
+            .map(|(target, input)| ForSection {
+                section: target.section.name.clone(),
+                format: input.format,
+                retries: input.retries,
+                understood: understood(target, input, record),
+            })
+            .collect();
+        let all_stored = sections.iter().all(|section| section.understood.is_ok());
+        let record = (!all_stored).then(|| record.clone());
+        Ok((Shard::of(&key), Upload { key, record, sections }))
     }
 
-    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
-        let config = self.snippets.config();
-        let Some(feed) = self.feed(&config) else {
-            return Err(Failure::transient(format!("no section reads topic {} any more", self.topic)));
-        };
-        let mut upload = Upload { uploader: self, letters: letters::any(tx).await? };
-        let mut outcomes: BTreeMap<(&str, &'static str), u64> = BTreeMap::new();
-        for record in records {
-            let key = key_of(Some(feed), record).map_err(Failure::determinate)?;
-            for (target, input) in &feed.targets {
-                let outcome = upload.message(tx, &key, record, target, input).await?;
-                *outcomes.entry((target.section.name.as_str(), outcome)).or_default() += 1;
+    async fn apply(&self, tx: &mut Tx, messages: Vec<Upload>) -> Result<(), Failure> {
+        let mut letters = letters::any(tx).await?;
+        prefetch(tx, &messages, letters).await?;
+        let mut outcomes: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
+        for Upload { key, record, sections } in messages {
+            for part in sections {
+                let outcome = match part.understood {
+                    Ok((changes, version)) => self.store(tx, &key, &changes, version, letters).await?,
+                    Err(error @ Error::Unavailable(_)) => return Err(Failure::transient(error)),
+                    Err(error) => {
+                        let Some(record) = &record else { continue };
+                        letters = true;
+                        self.keep(tx, &key, record, &part.section, (part.format, part.retries), &error)
+                            .await?
+                    }
+                };
+                *outcomes.entry((part.section, outcome)).or_default() += 1;
             }
         }
         for ((section, outcome), messages) in outcomes {
-            metrics::from_topic(section, outcome, messages);
+            metrics::from_topic(&section, outcome, messages);
         }
         Ok(())
     }
 
-    fn most_records(&self) -> usize {
-        MOST_RECORDS
+    fn max_records(&self) -> usize {
+        MAX_RECORDS
     }
+}
+
+/// Reads ahead the documents of all messages and, where the shard has dead letters, what is noted for them.
+async fn prefetch(tx: &mut Tx, messages: &[Upload], letters: bool) -> store::Result<()> {
+    let changes = || {
+        messages.iter().flat_map(|message| {
+            let understood = message.sections.iter().filter_map(|part| part.understood.as_ref().ok());
+            understood.flat_map(|(changes, _)| changes).map(|change| (message.key.as_str(), change))
+        })
+    };
+    let mut fences: Vec<_> = changes().map(|(_, change)| fence(change)).collect();
+    fences.sort_unstable();
+    fences.dedup();
+    let rows = changes().map(|(key, change)| row_key(change, key)).chain(fences);
+    tx.prefetch(&DOCUMENTS, rows).await?;
+    if letters {
+        tx.prefetch(&LETTER_KEYS, messages.iter().map(|message| (message.key.as_str(),))).await?;
+        let newer = changes().map(|(key, change)| (key, &*change.snippet.name, &*change.language));
+        tx.prefetch(&NEWER, newer).await?;
+    }
+    Ok(())
 }
 
 fn key_of(feed: Option<&Feed>, record: &Record) -> Result<String, String> {
@@ -84,75 +143,55 @@ fn key_of(feed: Option<&Feed>, record: &Record) -> Result<String, String> {
     Ok(key)
 }
 
-/// The messages of one transaction.
-struct Upload<'a> {
-    uploader: &'a Uploader,
-    /// Whether the shard has letters that must hear of what is written.
-    letters: bool,
-}
-
-impl Upload<'_> {
-    /// Stores a message for a section, or keeps it as a letter; says what became of it.
-    async fn message(
-        &mut self,
+impl Uploader {
+    async fn store(
+        &self,
         tx: &mut Tx,
         key: &str,
-        record: &Record,
-        target: &Target,
-        input: &TopicInput,
+        changes: &[Change],
+        version: Option<i64>,
+        letters: bool,
     ) -> Result<&'static str, Failure> {
-        let now = self.uploader.snippets.clock().now();
-        match understood(target, input, record) {
-            Ok((changes, version)) => {
-                let origin = Origin::Message { version };
-                let written = write_documents(tx, key, &changes, origin, now).await?;
-                if self.letters {
-                    letters::note_newer(tx, key, &written, None).await?;
-                }
-                Ok(if written.is_empty() { "late" } else { "stored" })
-            }
-            Err(error @ Error::Unavailable(_)) => Err(Failure::transient(error)),
-            Err(error) => {
-                let row = self.uploader.failed(record, input, error.to_string(), now);
-                self.keep(tx, key, record, target, input, row).await
-            }
+        let now = self.snippets.clock().now();
+        let written = write_documents(tx, key, changes, Origin::Message { version }, now).await?;
+        if letters {
+            letters::note_newer(tx, key, &written, None).await?;
         }
+        Ok(if written.is_empty() { "late" } else { "stored" })
     }
 
+    /// Keeps a message that a section cannot store: to be tried again, or dead.
     async fn keep(
-        &mut self,
+        &self,
         tx: &mut Tx,
         key: &str,
         record: &Record,
-        target: &Target,
-        input: &TopicInput,
-        row: LetterRow,
+        section: &str,
+        (format, retries): (Format, u32),
+        error: &Error,
     ) -> Result<&'static str, Failure> {
-        let section = target.section.name.clone();
+        let row = self.failed(record, retries, error.to_string(), self.snippets.clock().now());
         let outcome = if row.not_before.is_some() { "to_be_retried" } else { "dead_letter" };
         tracing::warn!(section, key, reason = row.reason, outcome, "a message was not stored");
         let id = LetterId {
             key: key.to_owned(),
-            topic: self.uploader.topic.clone(),
+            topic: self.topic.clone(),
             partition: record.partition,
             offset: record.offset,
-            section,
+            section: section.to_owned(),
         };
-        let body = BodyRow { format: input.format.name().to_owned(), record: record.clone().into() };
+        let body = BodyRow { format: format.name().to_owned(), record: record.clone().into() };
         letters::keep(tx, &id, row, &body).await?;
-        self.letters = true;
         Ok(outcome)
     }
-}
 
-impl Uploader {
-    fn failed(&self, record: &Record, input: &TopicInput, reason: String, now: Timestamp) -> LetterRow {
+    fn failed(&self, record: &Record, retries: u32, reason: String, now: Timestamp) -> LetterRow {
         let pause = self.snippets.options().retry_pause;
         LetterRow {
             reason,
             failed_at: now.0,
             attempts: 1,
-            not_before: (input.retries > 0).then(|| now.plus(pause).0),
+            not_before: (retries > 0).then(|| now.plus(pause).0),
             language: language_header(record),
             size: record.size() as u64,
             ..LetterRow::default()

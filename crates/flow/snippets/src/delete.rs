@@ -8,20 +8,30 @@ use crate::prepare::{Change, Meant, works};
 use crate::tables::DOCUMENTS;
 
 /// More languages than a document can have.
-const MOST_LANGUAGES: usize = 1_000;
+pub(crate) const MOST_LANGUAGES: usize = 1_000;
 
-/// The documents that go. Without a language a snippet that has its own languages loses all that are there, even those
-/// that the configuration has no longer.
+/// Which documents of a key go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Languages<'a> {
+    /// The one without a language.
+    None,
+    One(&'a str),
+    /// Whatever is there.
+    All,
+}
+
+/// The documents that go. A snippet that has its own languages loses all that are there, even those that the configuration
+/// has no longer: like a write, it ignores the language of the request.
 pub(crate) async fn changes(
     tx: &Tx,
     target: &Target,
     key: &str,
-    language: Option<&str>,
+    language: Languages<'_>,
 ) -> Result<Vec<Change>> {
     let mut changes = Vec::new();
     for (snippet, work) in works(target)? {
         let languages = match language {
-            None if !work.languages.is_empty() => {
+            _ if !work.languages.is_empty() || language == Languages::All => {
                 let range = Range::prefix((work.service.as_str(), snippet.number, key), MOST_LANGUAGES)?;
                 let rows = tx.scan(&DOCUMENTS, range).await?;
                 let there = rows.into_iter().map(|((_, _, _, language), _)| language);
@@ -30,7 +40,8 @@ pub(crate) async fn changes(
                 languages.dedup();
                 languages
             }
-            language => vec![language.unwrap_or_default().to_owned()],
+            Languages::One(language) => vec![language.to_owned()],
+            Languages::None | Languages::All => vec![String::new()],
         };
         let each = |language| Meant { snippet: snippet.clone(), work: work.clone(), language };
         changes.extend(languages.into_iter().map(each).map(Change::delete));

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use cluster::work::WorkError;
 use web::{Code, FieldError, Problem};
 
 use crate::config::Place;
@@ -78,6 +79,9 @@ pub enum Error {
     NotFound(String),
     #[error("{0}")]
     TooLarge(String),
+    /// The writer knows other documents than those that are there.
+    #[error("{0}")]
+    Precondition(String),
     /// Something newer has been written since.
     #[error("{0}")]
     Superseded(String),
@@ -87,6 +91,12 @@ pub enum Error {
     Store(#[from] store::Error),
     #[error("{0}")]
     Topics(#[from] topics::Error),
+}
+
+impl WorkError for Error {
+    fn is_fenced(&self) -> bool {
+        false
+    }
 }
 
 impl Error {
@@ -109,6 +119,7 @@ impl From<Error> for Problem {
             Error::NotFound(_) => Self::new(Code::NotFound, text),
             Error::TooLarge(_) => Self::new(Code::TooLarge, text),
             Error::Unavailable(_) => Self::new(Code::Unavailable, text),
+            Error::Precondition(_) => Self::new(Code::PreconditionFailed, text),
             Error::Superseded(_) => Self::named(Code::Conflict, "superseded", text),
             Error::Config(_) => Self::named(Code::Invalid, "bad_config", text),
             Error::Invalid { snippet, invalid } => {

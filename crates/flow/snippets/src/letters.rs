@@ -14,11 +14,8 @@ use crate::prepare::{Meant, documents};
 use crate::put::Written;
 use crate::tables::{BodyRow, LETTER_BODIES, LETTER_KEYS, LETTERS, LetterKey, LetterRow, NEWER, RETRIES};
 
-/// Shards asked at once for a list.
-const LIST_SHARDS: usize = 128;
-
 /// Which message, for which section.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct LetterId {
     pub key: String,
     pub topic: String,
@@ -155,29 +152,14 @@ pub(crate) async fn list(
     after: Option<&LetterId>,
     limit: usize,
 ) -> Result<Vec<Letter>> {
-    let mut rows = Vec::new();
-    let mut next_shard = 0;
-    if let Some(id) = after {
-        let range = Range::all(limit).after(id.row())?;
-        rows = store.scan_shards(&LETTERS, &[id.shard()], range).await?;
-        next_shard = id.shard().index() + 1;
-    }
-    let rest: Vec<_> = Shard::all().skip(next_shard).collect();
-    for shards in rest.chunks(LIST_SHARDS) {
-        if rows.len() >= limit {
-            break;
-        }
-        rows.extend(store.scan_shards(&LETTERS, shards, Range::all(limit)).await?);
-    }
-    rows.truncate(limit);
-    let rows: Vec<_> = rows
-        .into_iter()
-        .map(|(shard, key, row)| {
-            let id = LetterId::from(key);
-            let meant = meant(config, &id.section, &row.language);
-            (shard, id, row, meant)
-        })
-        .collect();
+    let cursor = after.map(|id| Ok::<_, store::Error>((id.shard(), Range::all(limit).after(id.row())?)));
+    let page = Range::all(limit);
+    let rows = store.scan_after(&LETTERS, &page, cursor.transpose()?, limit, |key, row| {
+        let id = LetterId::from(key);
+        let meant = meant(config, &id.section, &row.language);
+        Some((id.shard(), id, row, meant))
+    });
+    let rows = rows.await?;
     let documents = rows.iter().flat_map(|(shard, id, _, meant)| {
         meant.iter().map(|one| (*shard, (id.key.as_str(), &one.snippet.name, &one.language)))
     });

@@ -30,6 +30,8 @@ pub(crate) struct Question {
 }
 
 pub(crate) struct Found {
+    /// Names that mean no snippet here: a caller may know of one that this process has not read of yet.
+    pub(crate) unknown: Vec<String>,
     pub(crate) wanted: Vec<Meant>,
     pub(crate) keys: Vec<String>,
     /// For each key what was found of the documents wanted, in their order.
@@ -47,12 +49,14 @@ pub(crate) async fn lookup(
     if let Some(lang) = langs.iter().find(|lang| !lang.is_empty() && !is_language(lang)) {
         return Err(bad(format!("{lang:?} is not a language such as ru or pt-BR")));
     }
-    let wanted = wanted(config, &question.names, &langs, question.keys.len())?;
+    let is_known = |name: &String| config.target(name).is_some_and(|target| !target.snippets.is_empty());
+    let (names, unknown): (Vec<_>, Vec<_>) = question.names.into_iter().partition(is_known);
+    let wanted = wanted(config, &names, &langs, question.keys.len())?;
     for key in &question.keys {
         check_key(key).map_err(bad)?;
     }
     let rows = read_all(store, &wanted, &question.keys, now).await?;
-    Ok(Found { wanted, keys: question.keys, rows })
+    Ok(Found { unknown, wanted, keys: question.keys, rows })
 }
 
 async fn read_all(

@@ -116,7 +116,23 @@ fn check_output(work: &Work, content: &Content, bytes: &bytes::Bytes) -> Result<
     let output = Content::new(bytes.clone(), work.output);
     output.check()?;
     match &work.output_schema {
-        Some(schema) if work.output == Format::Json => schema.validate(&output),
+        Some(schema) if work.output == Format::Json => {
+            schema.validate(&output).map_err(|refusal| if unchanged { refusal } else { of_output(refusal) })
+        }
         _ => Ok(()),
+    }
+}
+
+/// Where in its output a convertor went wrong is no place in what was sent.
+fn of_output(refusal: Refusal) -> Refusal {
+    match refusal {
+        Refusal::Invalid(Invalid { pointer, message }) => {
+            let place = if pointer.is_empty() { String::new() } else { format!(" at {pointer}") };
+            Invalid::new(format!(
+                "the output of the convertor{place} does not fit OutputJsonSchema: {message}"
+            ))
+            .into()
+        }
+        other @ Refusal::Unavailable(_) => other,
     }
 }

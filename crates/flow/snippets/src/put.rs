@@ -6,6 +6,7 @@ use kit::Timestamp;
 use store::{Read as _, Tx};
 
 use crate::convertors::Document;
+use crate::error::{Error, Result};
 use crate::letters;
 use crate::prepare::{Change, Meant};
 use crate::tables::{DOCUMENTS, DocumentRow, EXPIRIES};
@@ -67,13 +68,22 @@ pub(crate) async fn write(
     changes: &[Change],
     origin: Origin,
     now: Timestamp,
-) -> store::Result<()> {
+) -> Result<()> {
     let written = write_documents(tx, key, changes, origin, now).await?;
+    // A request is never late, so what it did not write belongs to a snippet that is no more.
+    if let Origin::Request = origin
+        && let Some(change) = changes.iter().find(|change| !written.contains(&Written::from(*change)))
+    {
+        return Err(Error::BadRequest(format!(
+            "snippet {} was dropped; the configuration of this process still has it",
+            change.snippet.name
+        )));
+    }
     let up_to = match origin {
         Origin::Retry { order, .. } => Some(order),
         Origin::Request | Origin::Message { .. } => None,
     };
-    letters::note_newer(tx, key, &written, up_to).await
+    Ok(letters::note_newer(tx, key, &written, up_to).await?)
 }
 
 /// Writes what is not older than what is there; says which documents that were. Letters of the key are to be told.
@@ -85,10 +95,16 @@ pub(crate) async fn write_documents<'c>(
     now: Timestamp,
 ) -> store::Result<Vec<Written<'c>>> {
     let keys: Vec<_> = changes.iter().map(|change| row_key(change, key)).collect();
-    let old_rows = tx.get_many(&DOCUMENTS, &keys).await?;
+    let mut fences: Vec<_> = changes.iter().map(fence).collect();
+    fences.dedup();
+    let mut old_rows = tx.get_many(&DOCUMENTS, keys.iter().chain(&fences)).await?;
+    let dropped = old_rows.split_off(keys.len());
+    let is_dropped = |change: &Change| {
+        fences.iter().zip(&dropped).any(|(other, row)| *other == fence(change) && row.is_some())
+    };
     let mut written = Vec::new();
     for ((change, row_key), old) in changes.iter().zip(&keys).zip(old_rows) {
-        if is_late(origin, old.as_ref()) {
+        if is_late(origin, old.as_ref()) || is_dropped(change) {
             continue;
         }
         let new = new_row(change, origin, old.as_ref(), now);
@@ -121,8 +137,14 @@ pub(crate) fn replace(
     }
 }
 
-fn row_key<'c>(change: &'c Change, key: &'c str) -> (&'c str, u32, &'c str, &'c str) {
+pub(crate) fn row_key<'c>(change: &'c Change, key: &'c str) -> (&'c str, u32, &'c str, &'c str) {
     (&change.work.service, change.snippet.number, key, &change.language)
+}
+
+/// The row that stands in every shard for a snippet that was dropped, so that a process which has not heard of that writes
+/// nothing more. No document has an empty key.
+pub(crate) fn fence(change: &Change) -> (&str, u32, &str, &str) {
+    (&change.work.service, change.snippet.number, "", "")
 }
 
 /// Whether something newer is there already. The same version again is the same message again: it may be applied to

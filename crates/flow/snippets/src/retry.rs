@@ -1,66 +1,54 @@
 //! The lane of retries, apart from the consumers: what failed is tried again after a pause, a few times.
 
-use std::time::Duration;
-
-use kit::{Shutdown, Timestamp};
-use store::{Range, Read as _, Shard};
+use async_trait::async_trait;
+use cluster::work::{Done, Due, Entry, Plan, Work, head};
+use kit::Timestamp;
+use store::{Read as _, Shard};
 
 use crate::config::{Config, Target, TopicInput};
 use crate::consume::understood;
 use crate::error::{Error, Result};
 use crate::letters::{self, LetterId, meant};
 use crate::put::{Origin, Written, write};
-use crate::snippets::Snippets;
-use crate::tables::{BodyRow, LETTER_BODIES, LETTERS, LetterRow, RETRIES};
+use crate::snippets::{ROLE, Snippets};
+use crate::tables::{BodyRow, LETTER_BODIES, LETTERS, LetterRow, RETRIES, RetryKey};
 use crate::{Format, metrics};
 
 pub(crate) const CHANNEL: &str = "snippets_retries";
-/// How often due retries are looked for without a wake-up.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// Retries of a shard looked at in one go.
-const AT_ONCE: usize = 100;
+/// Messages tried side by side.
+const AT_ONCE: usize = 4;
 
-/// Tries what is due until the shutdown is called.
-pub(crate) async fn run(snippets: Snippets, shutdown: Shutdown) {
-    let wakes = snippets.store().wakes().listen(CHANNEL);
-    while !shutdown.is_called() {
-        let next = match round(&snippets).await {
-            Ok(next) => next,
-            Err(error) => {
-                tracing::warn!(%error, "retries wait");
-                None
-            }
+/// Messages whose next try is due.
+pub(crate) struct Retries(pub(crate) Snippets);
+
+#[async_trait]
+impl Work for Retries {
+    type Key = LetterId;
+    type Error = Error;
+
+    fn plan(&self) -> Plan {
+        Plan::new("snippets retries", ROLE, CHANNEL, AT_ONCE)
+    }
+
+    async fn due(&self, shards: &[Shard], now: Timestamp) -> Result<Due<LetterId>> {
+        let entry = |(at, key, topic, partition, offset, section): RetryKey, ()| Entry {
+            at,
+            owner: key.clone(),
+            key: LetterId { key, topic, partition, offset, section },
+            long: false,
         };
-        let now = snippets.clock().now();
-        let pause = next.map_or(LOOK_EVERY, |at| at.since(now).clamp(Duration::from_millis(5), LOOK_EVERY));
-        tokio::select! {
-            () = shutdown.called() => {}
-            _ = wakes.woken() => {}
-            () = tokio::time::sleep(pause) => {}
-        }
+        Ok(head(self.0.store(), &RETRIES, shards, now, entry).await?)
     }
-}
 
-/// Tries everything that is due; gives the time of the next one.
-pub(crate) async fn round(snippets: &Snippets) -> Result<Option<Timestamp>> {
-    let shards: Vec<Shard> = snippets.held();
-    let now = snippets.clock().now();
-    let mut next: Option<Timestamp> = None;
-    for (_, key, ()) in snippets.store().scan_shards(&RETRIES, &shards, Range::all(AT_ONCE)).await? {
-        let (at, key, topic, partition, offset, section) = key;
-        if at > now {
-            next = Some(next.map_or(at, |next| next.min(at)));
-            continue;
-        }
-        let id = LetterId { key, topic, partition, offset, section };
-        match attempt(snippets, &id).await {
-            Ok(()) | Err(Error::Invalid { .. } | Error::NotFound(_) | Error::Superseded(_)) => {}
+    async fn run(&self, _: Shard, id: &LetterId) -> Result<Done> {
+        match attempt(&self.0, id).await {
+            Ok(()) | Err(Error::Invalid { .. } | Error::NotFound(_) | Error::Superseded(_)) => {
+                Ok(Done::Finished)
+            }
             // A store that is away is away for the others too, and so is what a convertor lacks.
-            Err(error) => return Err(error),
+            Err(error) => Err(error),
         }
-        next = Some(now);
     }
-    Ok(next)
 }
 
 /// Tries a letter now. What fails again waits for its next turn, or is a dead letter from now on.

@@ -3,8 +3,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use cluster::Cluster;
-use kit::{Clock, Shutdown};
-use store::{Shard, Store};
+use cluster::work::Work as _;
+use kit::Clock;
+use store::Store;
 use tokio::sync::watch;
 use topics::Topics;
 
@@ -12,7 +13,8 @@ use crate::config::{Assets, Config, Draft, utf8};
 use crate::error::{ConfigError, Error, Result};
 use crate::letters::{Letter, LetterId};
 use crate::prefixes::{self, Prefixes};
-use crate::{Registry, agree, defaults, letters, metrics, retry, sweep};
+use crate::sweep::{self, Expired};
+use crate::{Registry, agree, defaults, letters, metrics, retry};
 
 /// The name under which processes share the shards' background work.
 pub const ROLE: &str = "snippets";
@@ -39,11 +41,13 @@ pub struct Snippets(Arc<Inner>);
 struct Inner {
     store: Store,
     topics: Topics,
-    cluster: Option<Cluster>,
+    cluster: Cluster,
     clock: Clock,
     registry: Registry,
     options: Options,
     config: RwLock<Arc<Config>>,
+    /// One reads the configuration at a time, so that the one that reads last stays.
+    reloading: tokio::sync::Mutex<()>,
     changed: watch::Sender<u64>,
 }
 
@@ -52,16 +56,13 @@ impl Snippets {
     pub async fn open(
         store: Store,
         topics: Topics,
-        cluster: Option<Cluster>,
+        cluster: Cluster,
         clock: Clock,
         registry: Registry,
         options: Options,
     ) -> Result<Self> {
         let config = load(&store, &registry, options.config.as_deref()).await?;
-        if let Some(cluster) = &cluster {
-            cluster.register_role(ROLE, store::SHARDS);
-        }
-        Ok(Self(Arc::new(Inner {
+        let snippets = Self(Arc::new(Inner {
             store,
             topics,
             cluster,
@@ -69,18 +70,26 @@ impl Snippets {
             registry,
             options,
             config: RwLock::new(Arc::new(config)),
+            reloading: tokio::sync::Mutex::default(),
             changed: watch::Sender::new(0),
-        })))
+        }));
+        snippets.note_hash().await?;
+        Ok(snippets)
     }
 
     /// Reads the configuration anew. A bad one is refused, and the old one stays.
     pub async fn reload(&self) -> Result<()> {
+        let _turn = self.0.reloading.lock().await;
         let loaded = load(&self.0.store, &self.0.registry, self.0.options.config.as_deref()).await;
         metrics::reloaded(loaded.is_ok());
         let config = loaded?;
         *self.0.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
         self.0.changed.send_modify(|count| *count += 1);
-        tracing::info!("the snippets' configuration was read anew");
+        tracing::info!(hash = self.config().hash(), "the snippets' configuration was read anew");
+        // The others learn of it, or see an old note: nothing that a reload should fail for.
+        if let Err(error) = self.note_hash().await {
+            tracing::warn!("the other processes are not told of the new configuration: {error}");
+        }
         Ok(())
     }
 
@@ -120,7 +129,11 @@ impl Snippets {
 
     /// Clears away what has expired by now, which happens by itself every half a minute; says how much it was.
     pub async fn sweep(&self) -> Result<usize> {
-        sweep::round(self, &mut sweep::Cursors::default(), &Shutdown::new()).await
+        let mut swept = 0;
+        for piece in Expired(self.clone()).due(&self.0.cluster.held(ROLE), self.clock().now()).await?.pieces {
+            swept += sweep::shard_sweep(self, piece.shard).await?;
+        }
+        Ok(swept)
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
@@ -143,9 +156,8 @@ impl Snippets {
         &self.0.options
     }
 
-    /// The shards whose background work is this process's.
-    pub(crate) fn held(&self) -> Vec<Shard> {
-        self.0.cluster.as_ref().map_or_else(|| Shard::all().collect(), |cluster| cluster.held(ROLE))
+    pub(crate) fn cluster(&self) -> &Cluster {
+        &self.0.cluster
     }
 }
 

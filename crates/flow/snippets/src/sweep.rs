@@ -2,73 +2,71 @@
 
 use std::time::Duration;
 
-use kit::{Shutdown, Timestamp};
+use async_trait::async_trait;
+use cluster::work::{Done, Due, Piece, Plan, Work};
+use kit::Timestamp;
 use store::{Range, Read as _, Shard};
 use tokio::time::Instant;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::metrics;
 use crate::put::replace;
-use crate::snippets::Snippets;
+use crate::snippets::{ROLE, Snippets};
 use crate::tables::{DOCUMENTS, EXPIRIES};
 
-/// How often expired documents are looked for.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// Nobody wakes it: there is no hurry.
+const CHANNEL: &str = "snippets_expiries";
+/// What expires within this time goes together.
+const GATHER: Duration = Duration::from_secs(30);
 /// Documents removed in one transaction.
 const BATCH: usize = 100;
 /// The shortest pause after a transaction of a sweep. It is as long as the transaction took, so that a sweep takes at most
 /// half of one processor from readers and writers, however slow that is.
 const BREATH: Duration = Duration::from_millis(2);
-/// Rows behind a shard's cursor can come only from a clock that was wrong; they are found after this many rounds.
-const ROUNDS_FROM_START: u64 = 120;
 
-/// Up to where each shard has been swept: what lies before is a desert of deleted rows.
-pub(crate) struct Cursors(Vec<Timestamp>);
+/// Shards with documents that have expired.
+pub(crate) struct Expired(pub(crate) Snippets);
 
-impl Default for Cursors {
-    fn default() -> Self {
-        Self(vec![Timestamp(i64::MIN); usize::from(store::SHARDS)])
+#[async_trait]
+impl Work for Expired {
+    type Key = ();
+    type Error = Error;
+
+    fn plan(&self) -> Plan {
+        Plan::new("snippets sweep", ROLE, CHANNEL, 1)
+    }
+
+    async fn due(&self, shards: &[Shard], now: Timestamp) -> Result<Due<()>> {
+        let mut due = Due::default();
+        for (shard, (at, ..), ()) in self.0.store().scan_shards(&EXPIRIES, shards, Range::all(1)).await? {
+            if at <= now {
+                due.pieces.push(Piece { shard, owner: String::new(), key: (), long: false });
+            } else {
+                due.later.push((shard, at.plus(GATHER)));
+            }
+        }
+        Ok(due)
+    }
+
+    async fn run(&self, shard: Shard, (): &()) -> Result<Done> {
+        shard_sweep(&self.0, shard).await?;
+        Ok(Done::Finished)
     }
 }
 
-/// Sweeps until the shutdown is called.
-pub(crate) async fn run(snippets: Snippets, shutdown: Shutdown) {
-    let mut cursors = Cursors::default();
-    let mut rounds = 0_u64;
-    loop {
-        if let Err(error) = round(&snippets, &mut cursors, &shutdown).await {
-            tracing::warn!(%error, "expired snippets could not be swept");
-        }
-        rounds += 1;
-        if rounds.is_multiple_of(ROUNDS_FROM_START) {
-            cursors = Cursors::default();
-        }
-        if !shutdown.sleep(LOOK_EVERY).await {
-            return;
-        }
-    }
-}
-
-/// Removes everything that has expired by now; says how much.
-pub(crate) async fn round(snippets: &Snippets, cursors: &mut Cursors, shutdown: &Shutdown) -> Result<usize> {
+/// Removes everything of a shard that has expired by now; says how much.
+pub(crate) async fn shard_sweep(snippets: &Snippets, shard: Shard) -> Result<usize> {
     let now = snippets.clock().now();
-    let shards: Vec<Shard> = snippets.held();
-    // The first row of each shard tells whether there is anything to do.
-    let first = snippets.store().scan_shards(&EXPIRIES, &shards, Range::all(1).up_to((now,))?);
-    let due: Vec<Shard> = first.await?.into_iter().map(|(shard, ..)| shard).collect();
-    let mut swept = 0;
-    for shard in due {
-        loop {
-            let began = Instant::now();
-            let removed = sweep(snippets, shard, &mut cursors.0[shard.index()], now).await?;
-            swept += removed;
-            if !shutdown.sleep(began.elapsed().max(BREATH)).await {
-                return Ok(swept);
-            }
-            if removed < BATCH {
-                break;
-            }
+    // What lies before the cursor is tombstones.
+    let (mut swept, mut cursor) = (0, Timestamp(i64::MIN));
+    loop {
+        let began = Instant::now();
+        let removed = sweep(snippets, shard, &mut cursor, now).await?;
+        swept += removed;
+        if removed < BATCH {
+            break;
         }
+        tokio::time::sleep(began.elapsed().max(BREATH)).await;
     }
     if swept > 0 {
         metrics::swept(swept);

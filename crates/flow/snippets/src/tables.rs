@@ -32,8 +32,10 @@ pub(crate) const LETTER_KEYS: Table<(String,), LetterKeyRow> =
 /// Key, snippet, language: up to which of the key's letters this document is the newer one.
 pub(crate) const NEWER: Table<(String, String, String), i64> =
     Table::new(SYSTEM, "newer", &["key", "snippet", "language"], Space::Small);
+/// Moment, key, topic, partition, offset, section.
+pub(crate) type RetryKey = (Timestamp, String, String, u32, i64, String);
 /// Messages to be tried again, by time.
-pub(crate) const RETRIES: Table<(Timestamp, String, String, u32, i64, String), ()> = Table::new(
+pub(crate) const RETRIES: Table<RetryKey, ()> = Table::new(
     SYSTEM,
     "retries",
     &["not_before", "key", "topic", "partition", "position", "section"],
@@ -43,7 +45,11 @@ pub(crate) const RETRIES: Table<(Timestamp, String, String, u32, i64, String), (
 pub(crate) const PREFIXES: Table<(String,), PrefixRow> =
     Table::new(SYSTEM, "prefixes", &["name"], Space::Small);
 /// Numbers that were given back, and never come again.
-pub(crate) const RETIRED: Table<(u32,), String> = Table::new(SYSTEM, "retired", &["prefix"], Space::Small);
+pub(crate) const RETIRED: Table<(u32,), RetiredRow> =
+    Table::new(SYSTEM, "retired", &["prefix"], Space::Small);
+/// Which configuration each process works by.
+pub(crate) const LOADED: Table<(String,), LoadedRow> =
+    Table::new(SYSTEM, "loaded", &["member"], Space::Small);
 
 pub(crate) type LetterKey = (String, String, u32, i64, String);
 const LETTER_COLUMNS: &[&str] = &["key", "topic", "partition", "position", "section"];
@@ -60,6 +66,7 @@ pub fn tables() -> Vec<TableSpec> {
         RETRIES.spec(),
         PREFIXES.spec(),
         RETIRED.spec(),
+        LOADED.spec(),
     ]
 }
 
@@ -136,7 +143,25 @@ pub(crate) struct BodyRow {
 pub(crate) struct PrefixRow {
     #[prost(uint32, tag = "1")]
     pub(crate) number: u32,
-    /// Where its documents may lie: a snippet can have been moved.
+    /// Where its documents may lie: a snippet can have been moved. The last one is where it is now.
     #[prost(string, repeated, tag = "2")]
     pub(crate) services: Vec<String>,
+}
+
+/// A number that never comes again.
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(crate) struct RetiredRow {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    /// Where its documents were.
+    #[prost(string, repeated, tag = "2")]
+    pub(crate) services: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(crate) struct LoadedRow {
+    #[prost(string, tag = "1")]
+    pub(crate) hash: String,
+    #[prost(int64, tag = "2")]
+    pub(crate) loaded_at: i64,
 }

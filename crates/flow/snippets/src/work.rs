@@ -2,18 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use cluster::work;
 use kit::{Shutdown, Tasks};
 
 use crate::consume::{GROUP, Uploader};
 use crate::error::Result;
+use crate::retry::Retries;
 use crate::snippets::Snippets;
-use crate::{retry, sweep};
+use crate::sweep::Expired;
 
 /// Starts consumers, retries and the sweep.
 pub fn start(snippets: &Snippets, partitions: u32, tasks: &Tasks) {
     let shutdown = || tasks.shutdown().clone();
-    tasks.spawn("snippets retries", retry::run(snippets.clone(), shutdown()));
-    tasks.spawn("snippets sweep", sweep::run(snippets.clone(), shutdown()));
+    let cluster = || snippets.cluster().clone();
+    tasks.spawn("snippets retries", work::run(cluster(), Retries(snippets.clone()), shutdown()));
+    tasks.spawn("snippets sweep", work::run(cluster(), Expired(snippets.clone()), shutdown()));
     tasks.spawn("snippets topics", consumers(snippets.clone(), partitions, tasks.clone()));
 }
 
@@ -22,6 +25,9 @@ pub fn start(snippets: &Snippets, partitions: u32, tasks: &Tasks) {
 fn readers() -> usize {
     std::thread::available_parallelism().map_or(2, |cores| cores.get() / 2).clamp(2, 8)
 }
+
+/// How often the configurations of the other processes are looked at.
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Keeps consumers for each topic of the configuration, whatever becomes of that.
 async fn consumers(snippets: Snippets, partitions: u32, tasks: Tasks) {
@@ -58,10 +64,14 @@ async fn consumers(snippets: Snippets, partitions: u32, tasks: Tasks) {
             }
         }
         drop(config);
+        if let Err(error) = snippets.differing().await {
+            tracing::debug!("the configurations of other processes are not known: {error}");
+        }
         let again = std::time::Duration::from_secs(5);
         tokio::select! {
             () = tasks.shutdown().called() => return,
             () = tokio::time::sleep(again), if failed => {}
+            () = tokio::time::sleep(LOOK_EVERY) => {}
             _ = changes.changed() => {}
         }
     }

@@ -34,6 +34,7 @@ mod parse;
 mod recognise;
 mod resolve;
 mod shipped;
+mod versions;
 mod write;
 
 pub use check::check;

@@ -1,12 +1,14 @@
 //! From a folder of files to a catalog.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::check::check_all;
 use crate::error::Error;
 use crate::model::Catalog;
 use crate::parse::parse;
 use crate::resolve::resolve;
+use crate::versions::changed_in;
 
 /// The ending of the files that make up a catalog.
 pub(crate) const EXTENSION: &str = "catalog";
@@ -40,7 +42,8 @@ impl Catalog {
         if asked == 0 || asked > draft.version {
             return Err(Error::NoSuchVersion { asked, newest: draft.version });
         }
-        Ok(resolve(&draft, asked).0)
+        let catalog = resolve(&draft, asked).0;
+        Ok(Self { changed_in: Arc::new(changed_in(&draft, &catalog)), ..catalog })
     }
 }
 

@@ -109,6 +109,8 @@ pub struct SskuParameter {
 #[derive(Clone, Debug)]
 pub struct Catalog {
     pub(crate) inner: Arc<Inner>,
+    /// Since which version a category's offers are described as they are in this one; none: since the first.
+    pub(crate) changed_in: Arc<FxHashMap<String, u32>>,
 }
 
 #[derive(Debug)]
@@ -125,6 +127,8 @@ pub(crate) struct Inner {
     pub(crate) attribute_index: FxHashMap<String, usize>,
     /// Of each category: all attributes from the root down, and whether it must have them.
     pub(crate) attributes_of: Vec<Vec<(usize, bool)>>,
+    /// Of each category: the attributes by which like offers are told from others, from the root down.
+    pub(crate) keys_of: Vec<Vec<usize>>,
     pub(crate) replaced: FxHashMap<String, String>,
 }
 
@@ -170,6 +174,20 @@ impl Catalog {
         self.index_of(category_id)
             .into_iter()
             .flat_map(move |index| self.inner.attributes_of[index].iter().map(of))
+    }
+
+    /// The attributes by which like offers are told from others: its ancestors' and its own.
+    pub fn keys_of(&self, category_id: &str) -> impl Iterator<Item = &Attribute> {
+        let index = self.index_of(category_id).into_iter();
+        index.flat_map(|index| self.inner.keys_of[index].iter().map(|key| &self.inner.attributes[*key]))
+    }
+
+    /// Whether an offer that was described by this version of the category may be described otherwise by now: the
+    /// category was replaced, or its attributes or their values changed. Never for a version that is not earlier.
+    pub fn changed_since(&self, category_id: &str, version: u32) -> bool {
+        let changed_in = self.changed_in.get(category_id).copied();
+        let changed = changed_in.is_some_and(|changed| changed > version);
+        version < self.inner.version && (changed || self.replaced_by(category_id).is_some())
     }
 
     pub fn attribute(&self, id: &str) -> Option<&Attribute> {

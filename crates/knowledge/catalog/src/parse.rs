@@ -75,6 +75,8 @@ pub(crate) struct CategoryDraft {
     pub(crate) wording: Wording,
     /// The attribute's id and whether it is required.
     pub(crate) has: Vec<Statement<(String, bool)>>,
+    /// Attributes by which like offers are told from others.
+    pub(crate) keys: Vec<Statement<String>>,
     pub(crate) now: Option<Statement<String>>,
 }
 

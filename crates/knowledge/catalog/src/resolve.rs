@@ -37,6 +37,7 @@ pub(crate) fn resolve(draft: &Draft, version: u32) -> (Catalog, Vec<Problem>) {
     let attribute_index = index(plain.iter().map(|attribute| attribute.id.as_str()));
     let in_order: Vec<&CategoryDraft> = order.iter().map(|&index| categories[index]).collect();
     let attributes_of = inherit(&in_order, version, &category_index, &attribute_index, &plain, &mut problems);
+    let keys_of = keys(&in_order, version, &category_index, &plain, &attributes_of, &mut problems);
     let replaced = replacements(draft, version, &category_index, &attribute_index, &mut problems);
 
     let mut children = vec![Vec::new(); made.len()];
@@ -59,9 +60,10 @@ pub(crate) fn resolve(draft: &Draft, version: u32) -> (Catalog, Vec<Problem>) {
         required_attributes,
         attribute_index,
         attributes_of,
+        keys_of,
         replaced,
     };
-    (Catalog { inner: Arc::new(inner) }, problems)
+    (Catalog { inner: Arc::new(inner), changed_in: Arc::default() }, problems)
 }
 
 fn measures(draft: &Draft) -> FxHashMap<&str, Vec<Unit>> {
@@ -245,6 +247,41 @@ fn inherit(
                 Some(known) => known.1 |= required,
                 None => list.push((attribute, required)),
             }
+        }
+        all.push(list);
+    }
+    all
+}
+
+/// Of each category the keys of its ancestors and its own. A key is an attribute of the category, and no free text, by
+/// which no two offers are alike.
+fn keys(
+    in_order: &[&CategoryDraft],
+    version: u32,
+    category_index: &FxHashMap<String, usize>,
+    attributes: &[Attribute],
+    attributes_of: &[Vec<(usize, bool)>],
+    problems: &mut Vec<Problem>,
+) -> Vec<Vec<usize>> {
+    let mut all: Vec<Vec<usize>> = Vec::with_capacity(in_order.len());
+    for (place, category) in in_order.iter().enumerate() {
+        let parent = category.parent.as_ref().and_then(|parent| category_index.get(parent));
+        let mut list = parent.and_then(|parent| all.get(*parent)).cloned().unwrap_or_default();
+        for key in category.keys.iter().filter(|key| key.versions.holds_in(version)) {
+            let mut of_category = attributes_of[place].iter().map(|(attribute, _)| *attribute);
+            let problem = match of_category.find(|attribute| attributes[*attribute].id == key.says) {
+                None => format!("`{}` has no attribute `{}` to be a key", category.id, key.says),
+                Some(attribute) if matches!(attributes[attribute].kind, AttributeKind::Text { .. }) => {
+                    format!("`{}` is a text, so it cannot be a key", key.says)
+                }
+                Some(attribute) => {
+                    if !list.contains(&attribute) {
+                        list.push(attribute);
+                    }
+                    continue;
+                }
+            };
+            problems.push(key.at.problem(problem));
         }
         all.push(list);
     }

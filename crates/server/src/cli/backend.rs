@@ -102,6 +102,10 @@ impl Backend {
         self.call(Method::POST, path, Some(serde_json::to_vec(body)?)).await
     }
 
+    pub async fn put_json<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
+        self.call(Method::PUT, path, Some(serde_json::to_vec(body)?)).await
+    }
+
     pub async fn put<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         self.call(Method::PUT, path, None).await
     }

@@ -224,11 +224,13 @@ fn category_text(catalog: &Catalog, category: &Category) -> String {
     if !synonyms.is_empty() {
         let _ = writeln!(text, "synonyms: {}", synonyms.join(", "));
     }
+    let keys: Vec<_> = catalog.keys_of(&category.id).map(|key| key.id.as_str()).collect();
     for attribute in catalog.attributes_of(&category.id) {
         let required = if attribute.required { ", required" } else { "" };
+        let key = if keys.contains(&attribute.id.as_str()) { ", key" } else { "" };
         let _ = writeln!(
             text,
-            "  {}  {} / {}: {}{required}",
+            "  {}  {} / {}: {}{required}{key}",
             attribute.id,
             attribute.names.ru,
             attribute.names.en,
@@ -266,6 +268,7 @@ fn category_object(catalog: &Catalog, category: &Category) -> Value {
         "path": { "ru": catalog.path(&category.id, Language::Ru), "en": catalog.path(&category.id, Language::En) },
         "synonyms": category.synonyms.all().collect::<Vec<_>>(),
         "attributes": catalog.attributes_of(&category.id).iter().map(attribute).collect::<Vec<_>>(),
+        "keys": catalog.keys_of(&category.id).map(|key| &key.id).collect::<Vec<_>>(),
         "children": catalog.children(&category.id).iter().map(|child| &child.id).collect::<Vec<_>>(),
     })
 }

@@ -1,3 +1,4 @@
+use std::net::TcpListener;
 use std::path::Path;
 use std::time::Instant;
 
@@ -40,7 +41,7 @@ impl Demo {
         let flags = [("http", self.http.as_ref()), ("grpc", self.grpc.as_ref())];
         let settings = common.settings_with(&flags)?;
         let mut config = Config::from_settings(&settings).map_err(usage)?;
-        demo::prepare(&mut config);
+        let shop = demo::prepare(&mut config)?;
         config.http = free_unless_chosen(&settings, "http", config.http);
         config.grpc = free_unless_chosen(&settings, "grpc", config.grpc);
         config.snippets = free_unless_chosen(&settings, "snippets", config.snippets);
@@ -48,15 +49,15 @@ impl Demo {
             "warn,dvor::server=error".clone_into(&mut config.log.level);
         }
         let telemetry = Telemetry::begin(&config.log, &config.otel)?;
-        let done = run(config, &common, began).await;
+        let done = run(config, shop, &common, began).await;
         telemetry.end().await;
         done
     }
 }
 
-async fn run(config: Config, common: &Common, began: Instant) -> Result<()> {
+async fn run(config: Config, shop: TcpListener, common: &Common, began: Instant) -> Result<()> {
     let server = Server::start(config).await?;
-    demo::start(&server.app, &server.tasks).await?;
+    demo::start(&server.app, shop, &server.tasks).await?;
     tell(&server, common, began)?;
     server.run().await
 }
@@ -65,10 +66,12 @@ async fn run(config: Config, common: &Common, began: Instant) -> Result<()> {
 fn tell(server: &Server, common: &Common, began: Instant) -> Result<()> {
     let (http, data) = (server.running.http, &server.app.config.data);
     let program = program();
+    let (business, sku) = demo::CHOSEN;
     let console = format!("http://{http}{}", console::PREFIX);
     let tries = [
         format!("curl -s http://{http}/v1/sellers/north-tools/presets"),
         format!("{program} topic tail {} --limit 5 --data {}", offers::CHANGES_TOPIC, quoted(data)),
+        format!("{program} gold get {business} {sku} --data {}", quoted(data)),
         format!("{program} table scan feeds.tasks --limit 5 --data {}", quoted(data)),
     ];
     let seconds = began.elapsed().as_secs_f64();
@@ -83,7 +86,8 @@ fn tell(server: &Server, common: &Common, began: Instant) -> Result<()> {
         "Dvor is ready after {seconds:.1} s, with three sample sellers; something happens every 3 s.\n\n  \
          {console}\n    the overview: what flows, and what needs a person\n  \
          {console}/sellers/{seller}/feeds/{namespace}\n    a load that waits for your word\n  \
-         {console}/sellers/book-yard\n    a seller, one of whose feeds is broken\n\n\
+         {console}/sellers/book-yard\n    a seller, one of whose feeds is broken\n  \
+         {console}/silver/sskus/{business}/{sku}\n    goods that two shops describe differently: which value won, and why\n\n\
          To try in another terminal:\n\n  {}\n\nCtrl-C ends it{}.",
         tries.join("\n  "),
         if common.data.as_deref().is_some_and(|data| data.contains("dvor-demo-")) {

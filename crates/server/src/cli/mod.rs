@@ -13,12 +13,18 @@ mod feed;
 mod feed_upload;
 mod fsck;
 mod geo;
+mod gold;
+mod offer;
 mod serve;
+mod settings;
+mod silver;
 mod snippets;
+mod stage;
 mod store;
 mod table;
 mod token;
 mod topic;
+mod united;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -59,7 +65,7 @@ pub struct Common {
     /// Where rows live: embedded, embedded:DIR or postgres://…
     #[arg(long, value_name = "URL", global = true)]
     pub store: Option<String>,
-    /// Where topics live: embedded or kafka://HOST:PORT
+    /// Where topics live: embedded or kafka://HOST:PORT[/PREFIX]
     #[arg(long, value_name = "URL", global = true)]
     pub topics: Option<String>,
     /// Where blobs live: file, file:DIR or s3://BUCKET/PREFIX
@@ -91,7 +97,19 @@ enum Command {
     Cluster(cluster::ClusterCommand),
     Fsck(fsck::Fsck),
     #[command(subcommand)]
+    Offer(offer::OfferCommand),
+    #[command(subcommand)]
+    Stage(stage::StageCommand),
+    #[command(subcommand)]
     Snippets(snippets::SnippetsCommand),
+    #[command(subcommand)]
+    United(united::UnitedCommand),
+    #[command(subcommand)]
+    Silver(silver::SilverCommand),
+    #[command(subcommand)]
+    Gold(gold::GoldCommand),
+    #[command(subcommand)]
+    Settings(settings::SettingsCommand),
     #[command(subcommand)]
     Store(store::StoreCommand),
     #[command(subcommand)]
@@ -137,7 +155,13 @@ impl Command {
             Self::Topic(topic) => topic.run(common).await,
             Self::Cluster(cluster) => cluster.run(common).await,
             Self::Fsck(fsck) => fsck.run(common).await,
+            Self::Offer(offer) => offer.run(common).await,
+            Self::Stage(stage) => stage.run(common).await,
             Self::Feed(feed) => feed.run(common).await,
+            Self::United(united) => united.run(common).await,
+            Self::Silver(silver) => silver.run(common).await,
+            Self::Gold(gold) => gold.run(common).await,
+            Self::Settings(settings) => settings.run(common).await,
             Self::Config(config) => config.run(common),
             Self::Token(token) => token.run(common).await,
             Self::Table(table) => table.run(common).await,

@@ -13,7 +13,7 @@ use crate::telemetry::Telemetry;
                         Every flag is also a key of the configuration and a variable DVOR_…; see `dvor config show`.")]
 pub struct Serve {
     /// What this process does: all, or some of api, relay, offers-scheduler, photos,
-    /// feed-loader, feed-processor, snippets
+    /// feed-loader, feed-processor, stages, snippets, united, silver
     #[arg(long, value_name = "ROLE,…")]
     roles: Option<String>,
     /// Address of the HTTP port

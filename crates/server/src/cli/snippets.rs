@@ -247,7 +247,9 @@ mod tests {
         let app = App::open(common.load().unwrap(), metrics, Part::Onlooker).await.unwrap();
         let (store, topics, clock) = (app.store.clone(), app.topics.clone(), app.clock.clone());
         let options = Options { config: Some(file.clone()), ..Options::default() };
-        Snippets::open(store, topics, None, clock, Registry::shipped(), options).await.unwrap();
+        Snippets::open(store, topics, app.cluster.clone(), clock, Registry::shipped(), options)
+            .await
+            .unwrap();
 
         // Those who name no configuration have the one that comes with Dvor, which knows nothing of these.
         let (code, reason) = outcome(&app, None, "a").await;

@@ -3,6 +3,7 @@
 //! `config/default.toml` is the list of all keys and, by its values, of their types; `settings.rs` lays the sources
 //! over it and remembers where each value came from; this file turns the result into a typed [`Config`].
 
+mod plugins;
 mod settings;
 mod values;
 
@@ -38,6 +39,11 @@ pub struct Config {
     pub photos: photos::Settings,
     pub offers: offers::Settings,
     pub feeds: feeds::config::Settings,
+    pub stages: stages::Settings,
+    /// Stages of other programs, by id.
+    pub plugins: Vec<(String, stages::api::PluginRequest)>,
+    /// Who is asked whether a linked video is still there.
+    pub video_providers: Vec<stages::builtin::video::Provider>,
     /// `None`: the shipped catalog.
     pub catalog: Option<PathBuf>,
 }
@@ -93,10 +99,6 @@ impl Config {
                  PostgreSQL store (--store postgres://…) to run roles in processes of their own"
             );
         }
-        let partitions: u32 = settings.number("topic.partitions")?;
-        if !(1..=u32::from(store::SHARDS)).contains(&partitions) {
-            bail!("{}: a topic has 1 to {} partitions", settings.place("topic.partitions"), store::SHARDS);
-        }
         Ok(Self {
             topics: settings.read("topics", topics_url)?,
             files: settings.read("files", |url| files_url(url, &data))?,
@@ -119,12 +121,7 @@ impl Config {
                 connections: settings.number("postgres.connections")?,
                 on_failure: crate::app::abort,
             },
-            topic: Topic {
-                partitions,
-                retention: Duration::from_hours(settings.number("topic.retention_hours")?),
-                retention_bytes: settings.number("topic.retention_bytes")?,
-                replication: settings.number("topic.replication")?,
-            },
+            topic: topic(settings)?,
             downloads: Downloads {
                 allowed: settings.read("allow_private_addresses", |networks: Vec<String>| {
                     networks.iter().map(|network| values::network(network)).collect()
@@ -134,12 +131,31 @@ impl Config {
             photos: photos(settings)?,
             offers: offer_settings(settings)?,
             feeds: feed_settings(settings)?,
+            stages: stage_settings(settings)?,
+            plugins: plugins::read(settings)?,
+            video_providers: settings.read("video_providers", |providers: Vec<String>| {
+                let parsed = providers.iter().map(|provider| provider.parse().map_err(anyhow::Error::msg));
+                parsed.collect()
+            })?,
             catalog: file_or_none(settings, "catalog")?,
             roles,
             data,
             store,
         })
     }
+}
+
+fn topic(settings: &Settings) -> Result<Topic> {
+    let partitions: u32 = settings.number("topic.partitions")?;
+    if !(1..=u32::from(store::SHARDS)).contains(&partitions) {
+        bail!("{}: a topic has 1 to {} partitions", settings.place("topic.partitions"), store::SHARDS);
+    }
+    Ok(Topic {
+        partitions,
+        retention: Duration::from_hours(settings.number("topic.retention_hours")?),
+        retention_bytes: settings.number("topic.retention_bytes")?,
+        replication: settings.number("topic.replication")?,
+    })
 }
 
 impl Config {
@@ -231,6 +247,29 @@ fn offer_settings(settings: &Settings) -> Result<offers::Settings> {
         counter_stripes: settings.number("offers.counter_stripes")?,
         wait_for_photo: settings.read("offers.wait_for_photo", Ok)?,
         max_offers: settings.number("offers.max_offers")?,
+    })
+}
+
+fn stage_settings(settings: &Settings) -> Result<stages::Settings> {
+    let most = stages::MAX_DEADLINE.as_millis();
+    let time = |key: &str| -> Result<Duration> {
+        let ms: u64 = settings.number(key)?;
+        if ms == 0 || u128::from(ms) > most {
+            bail!("{}: it is 1 to {most} ms", settings.place(key));
+        }
+        Ok(Duration::from_millis(ms))
+    };
+    let positive = |key: &str| -> Result<u32> {
+        match settings.number(key)? {
+            0 => bail!("{}: it is at least 1", settings.place(key)),
+            number => Ok(number),
+        }
+    };
+    Ok(stages::Settings {
+        ask_timeout: time("stages.ask_timeout_ms")?,
+        deadline: time("stages.deadline_ms")?,
+        walk_per_second: positive("stages.walk_per_second")?,
+        at_once: positive("stages.at_once")? as usize,
     })
 }
 
@@ -331,6 +370,51 @@ mod tests {
         check(
             "allow_private_addresses = [\"10.0.0.0/40\"]",
             "dvor.toml, line 1: allow_private_addresses: \"10.0.0.0/40\" is not a network such as 10.1.0.0/16",
+        );
+    }
+
+    #[test]
+    fn plug_ins_are_named_by_their_section() {
+        let text = "[stages.plugin.colors]\naddress = \"http://c:7090\"\nmasks = [\"title\"]\ncalls_per_second = 50\nsaved = \"call\"\n\n[stages.plugin.sizes]\naddress = \"http://s:7090\"\n";
+        let config = config(text, &[("DVOR_STAGES__PLUGIN__SIZES__ADDRESS", "http://other:1")]).unwrap();
+        let [(colors, first), (sizes, second)] = config.plugins.as_slice() else {
+            panic!("{:?}", config.plugins)
+        };
+        assert_eq!((colors.as_str(), first.address.as_str()), ("colors", "http://c:7090"));
+        assert_eq!((first.masks.as_deref(), first.calls_per_second), (Some(&["title".to_owned()][..]), 50.0));
+        assert_eq!(
+            (sizes.as_str(), second.address.as_str(), &second.masks),
+            ("sizes", "http://other:1", &None)
+        );
+    }
+
+    #[test]
+    fn a_wrong_plug_in_is_one_sentence_with_its_place() {
+        let check = |text: &str, expected: &str| {
+            let text = format!("[stages.plugin.colors]\n{text}");
+            assert_eq!(format!("{:#}", config(&text, &[]).unwrap_err()), expected);
+        };
+        check(
+            "adress = \"x\"",
+            "dvor.toml, line 2: unknown key \"stages.plugin.colors.adress\"; did you mean \"address\"?",
+        );
+        check("masks = []", "dvor.toml, line 2: stages.plugin.colors lacks an address");
+        check(
+            "address = \"colors:7090\"",
+            "dvor.toml, line 2: stages.plugin.colors: address: \"colors:7090\" is not an address such as http://127.0.0.1:7090",
+        );
+        check(
+            "address = \"http://c:1\"\ndeadline_ms = 9000",
+            "dvor.toml, line 2: stages.plugin.colors: deadline_ms: a deadline is at most 3000 ms; 0 is the usual one",
+        );
+        check(
+            "address = \"http://c:1\"\nsaved = \"often\"",
+            "dvor.toml, line 3: stages.plugin.colors.saved: \"often\" is not none, topic or call",
+        );
+        let missing =
+            config("[stages.plugin.c]\naddress = \"https://c:1\"\ntls_ca_file = \"/no/ca.pem\"", &[]);
+        assert!(
+            format!("{:#}", missing.unwrap_err()).contains("dvor.toml, line 3: stages.plugin.c.tls_ca_file")
         );
     }
 

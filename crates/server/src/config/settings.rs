@@ -6,6 +6,8 @@ use serde::{Serialize, de::DeserializeOwned};
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
+use super::plugins;
+
 const DEFAULTS: &str = include_str!("../../../../config/default.toml");
 /// Names that begin like a key's but belong to somebody else.
 const OTHER_NAMES: [&str; 3] = ["DVOR_CONFIG", "DVOR_TOKEN", "DVOR_TEST"];
@@ -143,6 +145,11 @@ impl Settings {
     }
 
     fn set(&mut self, key: &str, value: Value, source: Source) -> Result<()> {
+        if !self.entries.iter().any(|entry| entry.key == key)
+            && let Some(default) = plugins::default(key, &source)?
+        {
+            self.entries.push(Entry { key: key.to_owned(), value: default, source: source.clone() });
+        }
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.key == key) else {
             return Err(self.unknown(key, &source));
         };
@@ -231,6 +238,7 @@ fn fits(key: &str, default: &Value, value: &Value) -> bool {
             Value::Array(urls) => urls.iter().all(Value::is_str),
             other => other.is_str(),
         },
+        (Value::Float(_), Value::Integer(_)) => true,
         (Value::Array(_), Value::Array(items)) => items.iter().all(Value::is_str),
         _ => default.same_type(value),
     }
@@ -240,6 +248,7 @@ fn describe(key: &str, default: &Value) -> &'static str {
     match default {
         _ if key == "store" => "a text or a list of texts",
         Value::Integer(_) => "a whole number",
+        Value::Float(_) => "a number",
         Value::Boolean(_) => "true or false",
         Value::Array(_) => "a list of texts",
         _ => "a text",
@@ -251,6 +260,7 @@ fn value_of_text(default: &Value, text: &str) -> Option<Value> {
     let as_list = || toml::from_str::<toml::Table>(&format!("list = {text}")).ok()?.remove("list");
     match default {
         Value::Integer(_) => text.replace('_', "").parse().ok().map(Value::Integer),
+        Value::Float(_) => text.parse().ok().map(Value::Float),
         Value::Boolean(_) => text.parse().ok().map(Value::Boolean),
         Value::Array(_) | Value::String(_) if text.starts_with('[') && text.ends_with(']') => as_list(),
         Value::Array(_) => {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::goods::{BOOKS, GARDEN, Good, TOOLS};
+use super::goods::{BOOKS, GARDEN, GARDEN_LABELS, GARDEN_TOOLS, Good, Label, TOOL_LABELS, TOOLS};
 
 /// A price that moves with the turns, so that some offers change and most do not.
 fn price(good: &Good, place: usize, turn: usize) -> u32 {
@@ -20,23 +20,43 @@ fn priced(goods: &'static [Good], turn: usize) -> impl Iterator<Item = (&'static
     goods.iter().enumerate().map(move |(place, good)| (good, price(good, place, turn)))
 }
 
+/// What the seller's label adds to a good's record, if it has one.
+fn labelled(labels: &[Label], good: &Good, write: impl Fn(&Label) -> String) -> String {
+    labels.iter().find(|label| label.id == good.id).map(write).unwrap_or_default()
+}
+
+/// A ladder is weighed on bad scales: its weight flaps, and each time it is shipped.
+fn weight_now(label: &Label, turn: usize) -> String {
+    let extra = if label.id == "ladder-5" && (turn / 9).is_multiple_of(2) { "5" } else { "" };
+    format!("{}{extra}", label.weight_kg)
+}
+
 /// Our own XML.
 pub(super) fn own_xml(base: &str, turn: usize) -> String {
     let mut text =
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<feed version=\"1\">\n  <offers>\n".to_owned();
     for (good, price) in priced(&TOOLS, turn) {
+        let label = labelled(&TOOL_LABELS, good, |label| {
+            let weight = weight_now(label, turn);
+            format!(
+                "      <vendor>{}</vendor>\n      <barcode>{}</barcode>\n      <weight unit=\"kg\">{weight}</weight>\n",
+                label.vendor, label.barcode
+            )
+        });
         let _ = write!(
             text,
             "    <offer id=\"{}\">\n      <title>{}</title>\n      <description>Новый, в заводской упаковке. Гарантия два \
              года.</description>\n      <category>{}</category>\n      <price currency=\"RUB\">{price}</price>\n      \
              <condition>new</condition>\n      <attributes><attribute name=\"Цвет\">{}</attribute></attributes>\n      \
-             <images><image>{}</image><image>{}</image></images>\n      <location>{}</location>\n    </offer>\n",
+             <images><image>{}</image><image>{}</image></images>\n      <video>{base}/videos/{}</video>\n      \
+             <location>{}</location>\n{label}    </offer>\n",
             good.id,
             good.title,
             good.category,
             good.colour,
             photo(base, good, 1),
             photo(base, good, 2),
+            good.id,
             good.place
         );
     }
@@ -83,13 +103,19 @@ pub(super) fn yml(base: &str) -> String {
 
 pub(super) fn avito(base: &str, turn: usize) -> String {
     let mut text = "<Ads formatVersion=\"3\" target=\"Avito.ru\">\n".to_owned();
-    for (good, price) in priced(&GARDEN, turn) {
+    for (good, price) in priced(&GARDEN, turn).chain(priced(&GARDEN_TOOLS, turn)) {
+        let label = labelled(&GARDEN_LABELS, good, |label| {
+            format!(
+                "    <Brand>{}</Brand>\n    <Barcode>{}</Barcode>\n    <WeightForDelivery>{}</WeightForDelivery>\n",
+                label.vendor, label.barcode, label.weight_kg
+            )
+        });
         let _ = write!(
             text,
             "  <Ad>\n    <Id>{}</Id>\n    <Category>{}</Category>\n    <Title>{}</Title>\n    \
              <Description><![CDATA[<p>Со склада. Привезём по городу.</p>]]></Description>\n    <Price>{price}</Price>\n    \
              <Address>{}</Address>\n    <ContactPhone>+7 900 000-00-00</ContactPhone>\n    <Condition>Новое</Condition>\n    \
-             <Images><Image url=\"{}\"/></Images>\n  </Ad>\n",
+             <Images><Image url=\"{}\"/></Images>\n{label}  </Ad>\n",
             good.id,
             good.category,
             good.title,

@@ -45,6 +45,46 @@ pub(super) const TOOLS: [Good; 8] = [
     good("weld-200", "Сварочный инвертор 200 А", "Сварочное оборудование", 9_990, "Омск", "жёлтый"),
 ];
 
+/// What a seller's scales and labels say of a good; two sellers may say different things of the same one.
+pub(super) struct Label {
+    pub(super) id: &'static str,
+    pub(super) vendor: &'static str,
+    pub(super) barcode: &'static str,
+    pub(super) weight_kg: &'static str,
+}
+
+const fn label(
+    id: &'static str,
+    vendor: &'static str,
+    barcode: &'static str,
+    weight_kg: &'static str,
+) -> Label {
+    Label { id, vendor, barcode, weight_kg }
+}
+
+pub(super) const TOOL_LABELS: [Label; 4] = [
+    label("drill-18", "Север", "4600000000015", "1.9"),
+    label("ladder-5", "Север", "4600000000053", "6.2"),
+    label("hammer-450", "Север", "4600000000077", "0.62"),
+    label("weld-200", "Север", "4600000000084", "7.4"),
+];
+
+/// Tools that the garden's seller has too.
+pub(super) const GARDEN_TOOLS: [Good; 2] = [
+    good(
+        "ladder-5",
+        "Лестница-стремянка для сада, 5 ступеней",
+        "Лестницы и стремянки",
+        3_350,
+        "Казань",
+        "серый",
+    ),
+    good("hammer-450", "Молоток 450 г с деревянной ручкой", "Ручной инструмент", 820, "Казань", "коричневый"),
+];
+
+pub(super) const GARDEN_LABELS: [Label; 2] =
+    [label("ladder-5", "Лада", "4600000000053", "6.4"), label("hammer-450", "Лада", "4610000000074", "0.65")];
+
 pub(super) const GARDEN: [Good; 8] = [
     good("apple-ant", "Саженец яблони «Антоновка»", "Растения", 1_200, "Казань", "зелёный"),
     good("spade-1", "Лопата штыковая с черенком", "Садовый инструмент", 950, "Казань", "серый"),

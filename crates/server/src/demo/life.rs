@@ -18,6 +18,8 @@ use super::shop::Shop;
 use crate::app::App;
 
 const EVERY: Duration = Duration::from_secs(3);
+/// Turns between two looks at all prices.
+const PRICES_EVERY: usize = 10;
 const PIANO: &str = "Пианино чёрное, самовывоз";
 
 pub(super) async fn go_on(app: App, shop: Shop, shutdown: Shutdown) {
@@ -28,7 +30,12 @@ pub(super) async fn go_on(app: App, shop: Shop, shutdown: Shutdown) {
             1 => fetch(&app, turn).await,
             _ => edit(&app, turn).await,
         };
-        if let Err(error) = done {
+        // Once a day in earnest.
+        let looked = match turn % PRICES_EVERY {
+            0 => app.stages.traverse("price", 0).await.map(drop).context("predict prices"),
+            _ => Ok(()),
+        };
+        if let Err(error) = done.and(looked) {
             tracing::warn!("a sample event did not happen: {error:#}");
         }
     }

@@ -1,15 +1,17 @@
-//! The sellers' own server: their feeds under `/feeds/`, their photos under `/photos/`.
+//! The sellers' own server: their feeds under `/feeds/`, their photos under `/photos/`; and `/oembed` knows their videos.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result};
-use axum::Router;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use axum::{Json, Router};
 use kit::Tasks;
+use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::files::{self, Google};
@@ -34,14 +36,16 @@ impl Shop {
     }
 }
 
-/// Serves on a free port of loopback until the tasks end.
-pub(super) async fn open(tasks: &Tasks) -> Result<Shop> {
-    let listener = TcpListener::bind("127.0.0.1:0").await.context("a port for the sample sellers' server")?;
+/// Serves until the tasks end.
+pub(super) fn open(listener: std::net::TcpListener, tasks: &Tasks) -> Result<Shop> {
+    listener.set_nonblocking(true).context("the sample sellers' server")?;
+    let listener = TcpListener::from_std(listener).context("the sample sellers' server")?;
     let base = format!("http://{}", listener.local_addr().context("its address")?);
     let shop = Shop { base, turn: Arc::new(AtomicUsize::new(0)) };
     let routes = Router::new()
         .route("/feeds/{name}", get(feed))
         .route("/photos/{name}", get(photo))
+        .route("/oembed", get(video))
         .with_state(shop.clone());
     let shutdown = tasks.shutdown().clone();
     tasks.spawn("demo shop", async move {
@@ -75,5 +79,13 @@ async fn photo(Path(name): Path<String>) -> Response {
     match drawn {
         Ok(Ok(file)) => ([(header::CONTENT_TYPE, "image/png")], file).into_response(),
         _ => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// Every video is there but the one of the saw, which its seller took away.
+async fn video(Query(question): Query<HashMap<String, String>>) -> Response {
+    match question.get("url") {
+        Some(url) if !url.ends_with("/saw-190") => Json(json!({"type": "video"})).into_response(),
+        _ => StatusCode::NOT_FOUND.into_response(),
     }
 }

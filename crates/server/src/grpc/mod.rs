@@ -27,7 +27,10 @@ pub fn router(door: Door, tasks: &Tasks) -> Result<Router> {
     let app = &door.app;
     let routes = Routes::new(health_service).add_service(reflection);
     let routes = if app.config.roles.has(Role::Api) {
-        routes.add_service(offers::api::grpc::service(app.offers.clone()))
+        routes
+            .add_service(offers::api::grpc::service(app.offers.clone()))
+            .add_service(stages::api::grpc::service(app.stages.clone()))
+            .add_service(united::api::grpc::service(app.united.clone()))
     } else {
         routes
     };

@@ -18,7 +18,9 @@ pub fn routes(app: &App, snippets: Option<Snippets>) -> Router {
     let pages = console::router(Parts {
         feeds: app.feeds.clone(),
         offers: app.offers.clone(),
+        stages: app.stages.clone(),
         snippets,
+        silver: app.silver.clone(),
         topics: app.topics.clone(),
         cluster: app.cluster.clone(),
         clock: app.clock.clone(),

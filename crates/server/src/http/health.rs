@@ -24,9 +24,12 @@ pub fn routes() -> OpenApiRouter<App> {
 struct Health {
     status: &'static str,
     version: &'static str,
+    /// What does not keep the process from its work, but somebody should see to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<FieldError>,
 }
 
-const WELL: Health = Health { status: "ok", version: env!("CARGO_PKG_VERSION") };
+const WELL: Health = Health { status: "ok", version: env!("CARGO_PKG_VERSION"), warnings: Vec::new() };
 
 /// The process runs.
 #[utoipa::path(get, path = "/healthz", tag = "running", responses((status = 200, body = Health)))]
@@ -34,7 +37,7 @@ async fn healthz() -> Json<Health> {
     Json(WELL)
 }
 
-/// The process can take work. If not, `errors` says which part is in the way.
+/// The process can take work. If not, `errors` says which part is in the way; `warnings` are for people.
 #[utoipa::path(get, path = "/readyz", tag = "running", responses(
     (status = 200, body = Health),
     (status = 503, body = ProblemBody, content_type = "application/problem+json"),
@@ -50,10 +53,28 @@ async fn readyz(State(app): State<App>) -> Result<Json<Health>> {
         errors.extend(check("topics", app.topics.list()).await);
     }
     if errors.is_empty() {
-        return Ok(Json(WELL));
+        return Ok(Json(Health { warnings: warnings(&app).await, ..WELL }));
     }
     let reasons: Vec<_> = errors.iter().map(|error| format!("{}: {}", error.field, error.message)).collect();
     Err(Problem { errors, ..Problem::new(Code::Unavailable, format!("not ready: {}", reasons.join("; "))) })
+}
+
+/// Processes read the configuration of snippets each from a file of its own.
+async fn warnings(app: &App) -> Vec<FieldError> {
+    let Some(snippets) = app.snippets.get() else { return Vec::new() };
+    match tokio::time::timeout(PATIENCE, snippets.differing()).await {
+        Ok(Ok(others)) if !others.is_empty() => {
+            let message = format!(
+                "the configuration of this process ({}) is not that of {}: their files differ, or not all have read \
+                 them anew",
+                snippets.config().hash(),
+                others.join(", ")
+            );
+            vec![not_ready("snippets", "config_differs", message)]
+        }
+        // What cannot be asked now is nothing to warn of: the store was just asked how it is.
+        _ => Vec::new(),
+    }
 }
 
 async fn check<T, E: Display>(part: &str, asked: impl Future<Output = Result<T, E>>) -> Option<FieldError> {

@@ -50,7 +50,10 @@ use web::{Code, Problem, ProblemBody};
         (name = "sellers", description = "A seller's lists, counts and counters"),
         (name = "topics", description = "Topics, for those without Kafka"),
         (name = "feeds", description = "Feeds of sellers, their loads, and what is wrong with them"),
+        (name = "stages", description = "What works on offers after they changed"),
         (name = "photos", description = "Photos of offers"),
+        (name = "united", description = "Businesses' offers with a part per shop, their shops, and migrations"),
+        (name = "silver", description = "Silver and gold of SSKUs, what failed, and the settings"),
         (name = "admin", description = "What the command line uses; needs the scope admin"),
     )
 )]
@@ -68,6 +71,9 @@ fn routes(app: &App) -> (Router<App>, OpenApi) {
             .merge(photo_routes(app))
             .merge(feeds::api::routes().with_state(app.feeds.clone()))
             .merge(offers::api::routes().with_state(app.offers.clone()))
+            .merge(stages::api::routes().with_state(app.stages.clone()))
+            .merge(united::api::routes().with_state(app.united.clone()))
+            .merge(silver::api::routes().with_state(app.silver.clone()))
     } else {
         always
     };

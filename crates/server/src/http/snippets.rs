@@ -3,15 +3,26 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::header;
 use axum::middleware::from_fn_with_state;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use snippets::Snippets;
-use snippets::api::http::{DOCUMENTS, document, is_about_a_document};
+use snippets::api::http::{DOCUMENTS, TOO_LARGE, document, is_about_a_document};
 use tower::Service as _;
+use web::{Code, Problem};
 
 use super::frame::{frame, framed};
 use super::health;
 use crate::access::Door;
+
+/// Whether the caller waits for `100 Continue` with a body over the limit, by its own word: it need not send what is not
+/// taken. Who does not wait is sending already, and hears of it when the limit is reached.
+fn waits_with_too_much(request: &Request, limit: usize) -> bool {
+    let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let length = header(header::CONTENT_LENGTH).and_then(|length| length.parse::<u64>().ok());
+    header(header::EXPECT).is_some_and(|expected| expected.eq_ignore_ascii_case("100-continue"))
+        && length.is_some_and(|length| length > limit as u64)
+}
 
 /// The snippets' port: their routes and the probes, in the same frame and behind the same door as everything else.
 pub struct SnippetsPort {
@@ -40,6 +51,12 @@ impl SnippetsPort {
         }
         // Nearly every call of this port, which has many: a router would take longer than reading the document.
         self.body_limit.apply(&mut request);
-        Ok(framed(&self.door, DOCUMENTS, request, |request| document(&self.snippets, request)).await)
+        let answer = |request: Request| async {
+            if waits_with_too_much(&request, self.door.app.config.limits.body_bytes) {
+                return Problem::new(Code::TooLarge, TOO_LARGE).into_response();
+            }
+            document(&self.snippets, request).await
+        };
+        Ok(framed(&self.door, DOCUMENTS, request, answer).await)
     }
 }

@@ -49,8 +49,8 @@ impl Line {
     fn begin(route: &str, method: &'static str, status: u16) -> Self {
         let labels =
             [("method", method.to_owned()), ("route", route.to_owned()), ("status", status.to_string())];
-        let calls = metrics::counter!("http_requests_total", &labels);
-        let seconds = metrics::histogram!("http_request_seconds", &labels[..2]);
+        let calls = metrics::counter!("dvor_http_requests_total", &labels);
+        let seconds = metrics::histogram!("dvor_http_request_seconds", &labels[..2]);
         Self { method, status, calls, seconds }
     }
 }

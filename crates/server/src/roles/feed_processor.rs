@@ -1,6 +1,11 @@
 use anyhow::Result;
+use cluster::work;
+use feeds::cleanup::OldLoads;
 use feeds::erase::Erasures;
+use feeds::processor::Loads;
 use feeds::results::{GROUP, Results};
+use feeds::timers::Timers;
+use feeds::webhooks::Webhooks;
 use feeds::{ERASURES_TOPIC, FEED_DECISIONS_TOPIC, FEED_OFFERS_TOPIC, FEED_RESULTS_TOPIC};
 use kit::Tasks;
 
@@ -21,12 +26,11 @@ pub async fn start(app: &App, tasks: &Tasks) -> Result<()> {
     tasks.spawn("feed erasures", async move {
         topics::consume::run(topics, ERASURES_TOPIC, GROUP, erasures, over).await;
     });
-    if let Some(cluster) = &app.cluster {
-        let (feeds, cluster) = (|| app.feeds.clone(), || cluster.clone());
-        tasks.spawn("feed processor", feeds::processor::run(feeds(), cluster(), shutdown()));
-        tasks.spawn("feed timers", feeds::timers::run(feeds(), cluster(), shutdown()));
-        tasks.spawn("feed clean-up", feeds::cleanup::run(feeds(), cluster(), shutdown()));
-        tasks.spawn("feed webhooks", feeds::webhooks::run(feeds(), cluster(), shutdown()));
-    }
+    let (feeds, cluster) = (|| app.feeds.clone(), || app.cluster.clone());
+    let loads = Loads { feeds: feeds(), cluster: cluster() };
+    tasks.spawn("feed processor", work::run(cluster(), loads, shutdown()));
+    tasks.spawn("feed timers", work::run(cluster(), Timers(feeds()), shutdown()));
+    tasks.spawn("feed clean-up", work::run(cluster(), OldLoads(feeds()), shutdown()));
+    tasks.spawn("feed webhooks", work::run(cluster(), Webhooks(feeds()), shutdown()));
     Ok(())
 }

@@ -8,7 +8,10 @@ mod files;
 mod offers_scheduler;
 mod photos;
 mod relay;
+mod silver;
 mod snippets;
+mod stages;
+mod united;
 
 use std::fmt;
 
@@ -30,21 +33,30 @@ pub enum Role {
     OffersScheduler,
     /// Fetches and keeps the photos of offers.
     Photos,
+    /// Runs stages on offers that changed, or whose time has come.
+    Stages,
     /// Fetches the feeds that have a url.
     FeedLoader,
     /// Makes loads into batches for the offers, reads their results, tells of them and forgets them.
     FeedProcessor,
+    /// Makes united offers of the offers of mapped sellers, ships what changed, and moves offers between businesses.
+    United,
+    /// Imports what united ships, makes gold of it and tells ERP.
+    Silver,
 }
 
 impl Role {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Api,
         Self::Relay,
         Self::Snippets,
         Self::OffersScheduler,
         Self::Photos,
+        Self::Stages,
         Self::FeedLoader,
         Self::FeedProcessor,
+        Self::United,
+        Self::Silver,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -54,14 +66,19 @@ impl Role {
             Self::Snippets => "snippets",
             Self::OffersScheduler => "offers-scheduler",
             Self::Photos => "photos",
+            Self::Stages => "stages",
             Self::FeedLoader => "feed-loader",
             Self::FeedProcessor => "feed-processor",
+            Self::United => "united",
+            Self::Silver => "silver",
         }
     }
 }
 
 /// Starts the work of all roles of this process.
 pub async fn start(app: &App, ports: Ports, tasks: &Tasks) -> Result<()> {
+    stages::watch_registry(app, tasks);
+    silver::watch(app, tasks);
     if app.config.roles.has(Role::Relay) {
         relay::start(app, tasks);
         files::start(app, tasks).await?;
@@ -76,11 +93,20 @@ pub async fn start(app: &App, ports: Ports, tasks: &Tasks) -> Result<()> {
     if app.config.roles.has(Role::Photos) {
         photos::start(app, tasks).await?;
     }
+    if app.config.roles.has(Role::Stages) {
+        stages::start(app, tasks).await?;
+    }
     if app.config.roles.has(Role::FeedLoader) {
         feed_loader::start(app, tasks);
     }
     if app.config.roles.has(Role::FeedProcessor) {
         feed_processor::start(app, tasks).await?;
+    }
+    if app.config.roles.has(Role::United) {
+        united::start(app, tasks).await?;
+    }
+    if app.config.roles.has(Role::Silver) {
+        silver::start(app, tasks).await?;
     }
     // The ports come last: whoever finds them open finds everything behind them.
     api::start(app, ports.http, ports.grpc, snippets, tasks).await

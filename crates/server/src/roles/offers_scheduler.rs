@@ -1,6 +1,14 @@
 use anyhow::Result;
+use cluster::work;
 use kit::Tasks;
-use offers::autoload::{self, Batches, Decisions};
+use offers::autoload::sweep::Sweeps;
+use offers::autoload::{Batches, DeadFeedRows, Decisions};
+use offers::drafts::sweep::DraftMoves;
+use offers::due::DueOffers;
+use offers::erase::SellerErasures;
+use offers::follow::{FollowerWalks, Follows};
+use offers::forget::Forgotten;
+use offers::history::OldEvents;
 use offers::moderation::Opinions;
 use offers::photos::PhotoResults;
 use topics::consume::{self, Handler};
@@ -20,14 +28,17 @@ pub async fn start(app: &App, tasks: &Tasks) -> Result<()> {
     read(app, tasks, offers::FEED_DECISIONS_TOPIC, Decisions(offers.clone()));
     read(app, tasks, offers::OPINIONS_TOPIC, Opinions(offers.clone()));
     read(app, tasks, offers::PHOTO_RESULTS_TOPIC, PhotoResults(offers.clone()));
-    let shutdown = || tasks.shutdown().clone();
-    let (offers, cluster) = (app.offers.clone(), app.cluster.clone());
-    tasks.spawn("feed sweeps", autoload::sweep::run(offers.clone(), cluster.clone(), shutdown()));
-    if let Some(cluster) = cluster.clone() {
-        tasks.spawn("drafts", offers::drafts::sweep::run(offers.clone(), cluster, shutdown()));
-    }
-    let over = shutdown();
-    tasks.spawn("due offers", async move { offers::due::run(&offers, cluster.as_ref(), &over).await });
+    read(app, tasks, offers::FOLLOW_TOPIC, Follows);
+    let (offers, cluster, shutdown) =
+        (|| offers.clone(), || app.cluster.clone(), || tasks.shutdown().clone());
+    tasks.spawn("feed sweeps", work::run(cluster(), Sweeps(offers()), shutdown()));
+    tasks.spawn("dead feed rows", work::run(cluster(), DeadFeedRows(offers()), shutdown()));
+    tasks.spawn("draft moves", work::run(cluster(), DraftMoves(offers()), shutdown()));
+    tasks.spawn("forgotten rows", work::run(cluster(), Forgotten(offers()), shutdown()));
+    tasks.spawn("due offers", work::run(cluster(), DueOffers(offers()), shutdown()));
+    tasks.spawn("erasures", work::run(cluster(), SellerErasures(offers()), shutdown()));
+    tasks.spawn("followers", work::run(cluster(), FollowerWalks(offers()), shutdown()));
+    tasks.spawn("old events", work::run(cluster(), OldEvents(offers()), shutdown()));
     Ok(())
 }
 

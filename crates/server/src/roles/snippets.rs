@@ -24,6 +24,8 @@ pub async fn start(app: &App, port: Taken, tasks: &Tasks) -> Result<Snippets> {
         snippets::Error::Store(error) => anyhow::Error::new(error),
         error => anyhow::Error::new(error),
     })?;
+    // Nobody else has set it: the role is started once.
+    let _ = app.snippets.set(snippets.clone());
     snippets::start(&snippets, app.config.topic.partitions, tasks);
     let mut hangups = signal(SignalKind::hangup())?;
     let (reloaded, shutdown) = (snippets.clone(), tasks.shutdown().clone());

@@ -24,15 +24,15 @@ const LOOKS: [(&str, u32, &str); 3] =
 const LANGUAGES: [&str; 2] = ["en", "ru"];
 
 /// A page: its name, its address, and what is true of it when it shows what the demo is there to show.
-type Page = (&'static str, String, &'static str);
+pub(crate) type Page = (&'static str, String, &'static str);
 
 /// Looks at pages and notes what is wrong with them.
-struct Looker {
-    browser: Browser,
+pub(crate) struct Looker {
+    pub(crate) browser: Browser,
     base: String,
     pictures: Option<PathBuf>,
     axe: Option<String>,
-    wrong: Vec<String>,
+    pub(crate) wrong: Vec<String>,
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -52,14 +52,8 @@ async fn every_page_fits_and_complains_of_nothing() {
     let address = lines.find(|line| line.starts_with("\"console\""));
     let base = address.unwrap().split('"').nth(3).unwrap().trim_end_matches("/console").to_owned();
 
-    let mut looker = Looker {
-        browser: Browser::open(folder.path()).await.unwrap(),
-        base,
-        pictures: std::env::var_os("DVOR_TEST_PICTURES").map(PathBuf::from),
-        axe: std::env::var_os("DVOR_TEST_AXE").map(|path| std::fs::read_to_string(path).unwrap()),
-        wrong: Vec::new(),
-    };
-    for page in pages(&looker.browser, &looker.base).await {
+    let mut looker = Looker::new(Browser::open(folder.path()).await.unwrap(), base);
+    for page in pages(&looker.browser, &looker.base).await.into_iter().chain(crate::silver::pages()) {
         looker.look_at(&page).await;
     }
     // From the first token on somebody has to log in.
@@ -80,8 +74,18 @@ async fn every_page_fits_and_complains_of_nothing() {
 }
 
 impl Looker {
+    pub(crate) fn new(browser: Browser, base: String) -> Self {
+        Self {
+            browser,
+            base,
+            pictures: std::env::var_os("DVOR_TEST_PICTURES").map(PathBuf::from),
+            axe: std::env::var_os("DVOR_TEST_AXE").map(|path| std::fs::read_to_string(path).unwrap()),
+            wrong: Vec::new(),
+        }
+    }
+
     /// In every look and language.
-    async fn look_at(&mut self, (name, path, ready): &Page) {
+    pub(crate) async fn look_at(&mut self, (name, path, ready): &Page) {
         let browser = &self.browser;
         for language in LANGUAGES {
             browser.reads(language).await.unwrap();
@@ -140,6 +144,13 @@ async fn pages(browser: &Browser, base: &str) -> Vec<Page> {
         ),
         ("cabinet", format!("{tools}/offers"), "document.querySelectorAll('.offer').length > 3"),
         ("offer", offer, "document.querySelector('#cards article') !== null"),
+        ("stages", "/console/stages".to_owned(), "document.querySelectorAll('.stages tbody tr').length > 1"),
+        ("stage", "/console/stages/photos".to_owned(), chip),
+        (
+            "stage-failures",
+            "/console/stages/photos/failures".to_owned(),
+            "document.querySelector('#failures') !== null",
+        ),
         ("snippets", "/console/snippets?name=offer%2Fcard".to_owned(), chip),
         ("topics", "/console/topics".to_owned(), "document.querySelectorAll('tbody tr').length > 5"),
         ("topic", "/console/topics/offers.changes".to_owned(), "document.querySelector('pre') !== null"),

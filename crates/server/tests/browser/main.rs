@@ -7,4 +7,6 @@ mod looks;
 #[allow(dead_code, reason = "shared with the other tests of the program, which need more of it")]
 #[path = "../server/program.rs"]
 mod program;
+mod silver;
+mod stages;
 mod story;

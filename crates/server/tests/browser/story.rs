@@ -58,7 +58,7 @@ async fn a_person_gets_through_by_keyboard() {
     assert!(elsewhere.iter().all(|address| address == "about:blank"), "{elsewhere:?}");
 }
 
-async fn log_in(browser: &Browser, base: &str, token: &str) {
+pub(crate) async fn log_in(browser: &Browser, base: &str, token: &str) {
     browser.go(&format!("{base}/")).await.unwrap();
     browser
         .until("location.pathname === '/console/login' && document.activeElement.id === 'token'")

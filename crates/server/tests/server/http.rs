@@ -74,8 +74,9 @@ async fn the_description_of_the_api_is_the_golden_one() {
     assert_eq!((page.url().path(), page.status().as_u16()), ("/console", 200));
     assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
     let metrics = server.request(Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
+    assert!(metrics.contains("# HELP dvor_http_requests_total "), "{metrics}");
     assert!(
-        metrics.contains("http_requests_total{method=\"GET\",route=\"/openapi.json\",status=\"200\"} 1"),
+        metrics.contains("dvor_http_requests_total{method=\"GET\",route=\"/openapi.json\",status=\"200\"} 1"),
         "{metrics}"
     );
 }
@@ -89,6 +90,6 @@ async fn methods_that_callers_invent_are_counted_together() {
         assert_eq!(server.request(method, "/healthz").send().await.unwrap().status(), 405);
     }
     let metrics = server.request(Method::GET, "/metrics").send().await.unwrap().text().await.unwrap();
-    let counted = "http_requests_total{method=\"other\",route=\"/healthz\",status=\"405\"} 2";
+    let counted = "dvor_http_requests_total{method=\"other\",route=\"/healthz\",status=\"405\"} 2";
     assert!(metrics.contains(counted) && !metrics.contains("BREW"), "{metrics}");
 }

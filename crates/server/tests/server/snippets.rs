@@ -110,3 +110,27 @@ async fn a_configuration_lives_from_its_first_check_to_a_dropped_snippet() {
         std::fs::read_to_string(folder.path().join("key_prefixes.txt")).unwrap().contains("note 1 retired")
     );
 }
+
+/// Who waits for `100 Continue` need not send what is not taken.
+#[tokio::test]
+async fn content_over_the_limit_is_refused_before_it_is_sent() {
+    let server = Server::start();
+    let address = server.snippets.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let call = format!(
+        "PUT /offer/card/1 HTTP/1.1\r\nhost: {address}\r\ncontent-type: json\r\nexpect: 100-continue\r\n\
+         content-length: 99999999999\r\n\r\n"
+    );
+    stream.write_all(call.as_bytes()).await.unwrap();
+    let mut answer = vec![0; 4_096];
+    let count = stream.read(&mut answer).await.unwrap();
+    let answer = String::from_utf8_lossy(&answer[..count]).into_owned();
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.contains("limits.body_bytes"), "{answer}");
+    let (status, ready) = call_ready(&server).await;
+    assert_eq!((status, ready.get("warnings")), (200, None), "one process differs from nobody");
+}
+
+async fn call_ready(server: &Server) -> (u16, Value) {
+    call(server, Method::GET, "/readyz", None, None).await
+}

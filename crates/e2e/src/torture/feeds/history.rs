@@ -100,13 +100,6 @@ fn judge(feed: &Feed, load: &Value, report: &mut Report) -> anyhow::Result<()> {
             report.succeeded += 1;
             report.records += edition.records;
         }
-        // A newer load began before the sweep of this one had ended.
-        "partial" => {
-            ensure!(code == "superseded", "only a newer load may end it so");
-            let edition = edition(feed, load)?;
-            ensure!(count("total") == edition.records, "{} of {} records", count("total"), edition.records);
-            report.superseded += 1;
-        }
         "failed" => {
             let of_download = code == "fetch_truncated" && load["source"] == "url";
             let of_file = matches!(code, "xml_top_level" | "xml_root_unknown");

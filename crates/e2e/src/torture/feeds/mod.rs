@@ -58,7 +58,6 @@ pub struct Report {
     pub succeeded: u64,
     pub failed: u64,
     pub unchanged: u64,
-    pub superseded: u64,
     pub follow_ups: u64,
     pub records: u64,
     pub errors: u64,

@@ -134,7 +134,8 @@ async fn events_are_complete(
                 *last = change.version;
             }
         }
-        let behind = versions.iter().find(|(id, version)| seen.get(*id) != Some(version));
+        // A stage may have written since the versions were read.
+        let behind = versions.iter().find(|(id, version)| seen.get(*id).is_none_or(|last| last < *version));
         let Some((id, version)) = behind else { return Ok(()) };
         ensure!(
             began.elapsed() < PATIENCE,

@@ -56,6 +56,12 @@ impl Writer {
             let Ok(answer) = client.ask(method, &path, &headers, body.to_string().as_bytes()).await else {
                 return Ok(());
             };
+            if let (412, Some(id)) = (answer.status, id.as_deref()) {
+                // A stage wrote in between.
+                let Ok(newer) = client.get(&format!("/v1/offers/{id}")).await else { return Ok(()) };
+                self.compare(id, &newer)?;
+                continue;
+            }
             self.note(id.as_deref(), &path, &answer)?;
         }
     }

@@ -6,4 +6,5 @@ mod locks;
 mod members;
 mod simulation;
 mod weather;
+mod work;
 mod world;

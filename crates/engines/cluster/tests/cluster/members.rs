@@ -1,9 +1,10 @@
 use std::time::Duration;
 
 use cluster::{Error, Options};
+use kit::{Clock, Timestamp};
 use store::Shard;
 
-use crate::world::{Member, ROLE, join, join_with, sleep_ms, store};
+use crate::world::{Member, ROLE, join, join_by, join_with, sleep_ms, store};
 
 /// No two members hold the same token, now.
 fn assert_apart(members: &[&Member]) {
@@ -82,4 +83,24 @@ async fn a_dead_members_tokens_work_elsewhere_within_ten_seconds() {
         assert!(a.work(&store, ROLE, mine[0]).await.unwrap_err().is_fenced(), "a late commit is refused");
         assert_eq!(b.work(&store, ROLE, mine[0]).await.unwrap(), 1);
     }
+}
+
+/// The others' clocks went on while the machine was suspended, and they may have taken its tokens.
+#[tokio::test(start_paused = true)]
+async fn a_lease_ends_while_the_machine_is_suspended() {
+    let store = store();
+    let clock = Clock::manual(Timestamp(1_000_000));
+    let options = Options { id: Some("a".to_owned()), roles: vec![ROLE.to_owned()], ..Options::default() };
+    let a = join_by(&store, options, clock.clone()).await;
+    sleep_ms(1).await;
+    let shard = Shard::of("seller-1");
+    assert!(a.cluster.hold(ROLE, shard, Duration::from_secs(3)).is_some());
+    clock.suspend(Duration::from_secs(4));
+    assert!(a.cluster.hold(ROLE, shard, Duration::from_secs(3)).is_none(), "it would end after the lease");
+    clock.suspend(Duration::from_secs(3));
+    assert!(a.cluster.lease_left().is_zero());
+    assert_eq!(a.held(), 0, "nothing is held without a lease");
+    sleep_ms(5_000).await;
+    assert_eq!(a.held(), 1024, "it takes them anew");
+    assert_eq!(a.work(&store, ROLE, shard).await.unwrap(), 1);
 }

@@ -26,8 +26,12 @@ pub(crate) async fn join(store: &Store, id: &str) -> Member {
 }
 
 pub(crate) async fn join_with(store: &Store, options: Options) -> Member {
+    join_by(store, options, Clock::system()).await
+}
+
+pub(crate) async fn join_by(store: &Store, options: Options, clock: Clock) -> Member {
     let tasks = Tasks::new(Shutdown::new());
-    let cluster = Cluster::join(store.clone(), Clock::system(), options, &tasks).await.unwrap();
+    let cluster = Cluster::join(store.clone(), clock, options, &tasks).await.unwrap();
     Member { cluster, tasks }
 }
 

@@ -16,6 +16,7 @@ use fjall::{
 
 use smallvec::SmallVec;
 
+use super::journal;
 use super::rows::{Row, Rows};
 use super::runway::Runway;
 use crate::key::{ColumnType, KeyBytes};
@@ -85,6 +86,7 @@ impl Disk {
         fs::create_dir_all(folder).map_err(failed)?;
         check_format(folder)?;
         let path = folder.join("db");
+        let cut = journal::cut_torn_end(&path, folder).map_err(failed)?;
         let runway = Mutex::new(Runway::new(path.clone()));
         let db = Database::builder(path)
             .worker_threads(4)
@@ -100,13 +102,17 @@ impl Disk {
         let last_commit = read_own_number(&keyspaces[0], "commit")?;
         let witness = Witness::open(&folder.join("witness")).map_err(failed)?;
         if witness.last > last_commit {
+            let kept =
+                cut.map(|cut| format!(" (what could not be read is kept in {})", cut.path().display()));
             return Err(Error::corrupt(format!(
-                "the store in {} ends at commit {last_commit}, but commit {} was acknowledged: its journal is damaged; \
+                "the store in {} ends at commit {last_commit}, but commit {} was acknowledged: its journal is damaged{}; \
                  restore a backup, or remove the file `witness` there to go on without what is lost",
                 folder.display(),
-                witness.last
+                witness.last,
+                kept.unwrap_or_default()
             )));
         }
+        cut.into_iter().for_each(journal::Cut::forget);
         let durable = Sight { at: last_commit, snapshot: db.snapshot() };
         Ok(Self {
             db,

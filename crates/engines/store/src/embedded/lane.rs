@@ -23,10 +23,18 @@ const MOST_PENDING_BYTES: usize = 8 << 20;
 
 pub(super) struct Lane {
     turn: Arc<Semaphore>,
-    pending: Mutex<VecDeque<Arc<Pending>>>,
+    queue: Mutex<Queue>,
     /// The number of the lane's last durable transaction; `notify` tells of its growth.
     durable: AtomicU64,
     notify: Notify,
+}
+
+/// What was handed over, in order.
+#[derive(Default)]
+struct Queue {
+    pending: VecDeque<Arc<Pending>>,
+    /// The number given last: none is given twice, whatever is durable meanwhile.
+    last: u64,
 }
 
 /// A transaction handed over and not yet known to be durable.
@@ -40,25 +48,39 @@ impl Lane {
     pub(super) fn new() -> Self {
         Self {
             turn: Arc::new(Semaphore::new(1)),
-            pending: Mutex::default(),
+            queue: Mutex::default(),
             durable: AtomicU64::new(0),
             notify: Notify::new(),
         }
     }
 
-    fn pending(&self) -> MutexGuard<'_, VecDeque<Arc<Pending>>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The committer says: everything up to this transaction is durable.
+    /// Adds a transaction that is about to be handed over, under the next number.
+    fn push(&self, bytes: usize, rows: Rows) -> Arc<Pending> {
+        let mut queue = self.queue();
+        queue.last += 1;
+        let pending = Arc::new(Pending { number: queue.last, bytes, rows });
+        queue.pending.push_back(pending.clone());
+        pending
+    }
+
+    /// Takes a transaction back that was not handed over after all. The caller has the lane's turn, so nobody has seen it.
+    fn take_back(&self, pending: &Arc<Pending>) {
+        self.queue().pending.retain(|other| !Arc::ptr_eq(other, pending));
+    }
+
+    /// The committer says: everything up to this transaction is durable. That is noted before the transactions go, so that
+    /// whoever no longer finds one pending finds it durable.
     pub(super) fn acknowledge(&self, number: u64) {
-        {
-            let mut pending = self.pending();
-            while pending.front().is_some_and(|first| first.number <= number) {
-                pending.pop_front();
-            }
-        }
         self.durable.store(number, Ordering::Release);
+        let mut queue = self.queue();
+        while queue.pending.front().is_some_and(|first| first.number <= number) {
+            queue.pending.pop_front();
+        }
+        drop(queue);
         self.notify.notify_waiters();
     }
 
@@ -82,7 +104,7 @@ impl Lane {
     }
 
     fn has_room(&self) -> bool {
-        let pending = self.pending();
+        let pending = &self.queue().pending;
         pending.len() < MOST_PENDING
             && pending.iter().map(|one| one.bytes).sum::<usize>() < MOST_PENDING_BYTES
     }
@@ -97,7 +119,7 @@ pub(super) async fn begin(parts: &Arc<Parts>, shard: Shard) -> Result<LaneSessio
     }
     // The pending writes are taken before the snapshot: what becomes durable in between is seen twice, never not at
     // all; and nobody else adds to this lane while we hold its turn.
-    let chain: Vec<_> = lane.pending().iter().cloned().collect();
+    let chain: Vec<_> = lane.queue().pending.iter().cloned().collect();
     let at = parts.disk.committed();
     Ok(LaneSession { parts: parts.clone(), shard, chain, at, sight: OnceLock::new(), turn })
 }
@@ -189,18 +211,44 @@ impl Session for LaneSession {
         self.parts.health.check_room()?;
         let rows = self.disk_rows(&writes.rows);
         let room = self.parts.committer.room(writes.bytes).await?;
-        let Self { parts, shard, chain, turn, .. } = *self;
+        let Self { parts, shard, turn, .. } = *self;
         let lane = parts.lanes[shard.index()].clone();
         // From here to the hand-over there is no await: it happens whole, or not at all.
-        let number = lane.durable.load(Ordering::Acquire).max(chain.last().map_or(0, |last| last.number)) + 1;
-        let pending = Arc::new(Pending { number, bytes: writes.bytes, rows: writes.rows });
-        lane.pending().push_back(pending.clone());
-        let (job, answer) = Job::of_lane(shard, lane, number, rows, writes.wakes, room);
-        parts.committer.hand_over(job)?;
+        let pending = lane.push(writes.bytes, writes.rows);
+        let (job, answer) = Job::of_lane(shard, lane.clone(), pending.number, rows, writes.wakes, room);
+        if let Err(error) = parts.committer.hand_over(job) {
+            lane.take_back(&pending);
+            return Err(error);
+        }
         drop(turn);
         let answer = answered(answer).await;
         // Given back here, where others need not wait for that.
         drop(pending);
         answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number that is given twice would let a body be answered before what it saw is durable.
+    #[test]
+    fn no_number_is_given_twice_while_others_are_acknowledged() {
+        let lane = &Lane::new();
+        let (sender, receiver) = std::sync::mpsc::channel::<u64>();
+        std::thread::scope(|threads| {
+            threads.spawn(move || receiver.iter().for_each(|number| lane.acknowledge(number)));
+            let mut last = 0;
+            for _ in 0..200_000 {
+                let number = lane.push(0, Rows::new()).number;
+                assert!(number > last, "{number} after {last}");
+                last = number;
+                sender.send(number).unwrap();
+            }
+            drop(sender);
+        });
+        assert_eq!(lane.durable.load(Ordering::Acquire), 200_000);
+        assert!(lane.queue().pending.is_empty());
     }
 }

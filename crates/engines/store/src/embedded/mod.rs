@@ -11,12 +11,14 @@
 //! - `committer.rs`: who commits, and when.
 //! - `writer.rs`: writes groups, rotates memtables and acknowledges.
 //! - `rows.rs`: rows in memory.
+//! - `journal.rs`: cuts off what a power cut left half written.
 //! - `runway.rs`: blocks that lie ready for the journal.
 //! - `guard.rs`: watches the database: a stuck commit, a full disk, journals that do not shrink.
 
 mod committer;
 mod disk;
 mod guard;
+mod journal;
 mod lane;
 mod rows;
 mod runway;
@@ -147,8 +149,8 @@ impl Engine for Embedded {
         self.health.check()
     }
 
-    fn moment(&self) -> Option<Box<dyn Moment>> {
-        Some(Box::new(DiskMoment { disk: self.disk.clone(), sight: self.disk.sight() }))
+    async fn moment(&self) -> Result<Option<Box<dyn Moment>>> {
+        Ok(Some(Box::new(DiskMoment { disk: self.disk.clone(), sight: self.disk.sight() })))
     }
 }
 

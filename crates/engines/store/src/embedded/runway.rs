@@ -74,7 +74,7 @@ impl Runway {
     }
 }
 
-fn newest(folder: &Path) -> io::Result<Option<u64>> {
+pub(super) fn newest(folder: &Path) -> io::Result<Option<u64>> {
     let mut newest = None;
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use tokio_postgres::Config;
-use tokio_postgres::config::Host;
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::error::Error as PgError;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, Connection, Socket};
 
-use super::tls::{self, Tls};
+use super::failure;
+use super::tls::{self, Mode, Tls};
 use crate::{Error, Result};
 
 const CONNECT: Duration = Duration::from_secs(5);
@@ -15,9 +18,12 @@ const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
 
+type TlsStream = <Tls as MakeTlsConnect<Socket>>::Stream;
+
 pub(super) struct Address {
-    pub(super) config: Config,
-    pub(super) tls: Tls,
+    config: Config,
+    tls: Tls,
+    mode: Mode,
     /// `host:port`, the only part of the address that errors and logs show.
     pub(super) place: String,
 }
@@ -26,7 +32,11 @@ impl Address {
     /// Reads the URL of the server with this number (from 1). No error repeats a part of it: where a URL is broken,
     /// any part may be the password.
     pub(super) fn parse(url: &str, number: usize) -> Result<Self> {
-        let (url, mode) = tls::mode(url);
+        let (url, mode) = tls::mode(url).ok_or_else(|| {
+            Error::invalid(format!(
+                "the sslmode of PostgreSQL server {number} is none of disable, prefer, require and verify-full"
+            ))
+        })?;
         let broken = || {
             Error::invalid(format!(
                 "the address of PostgreSQL server {number} is not of the form \
@@ -55,7 +65,43 @@ impl Address {
         config.keepalives_idle(KEEPALIVE_IDLE);
         config.keepalives_interval(KEEPALIVE_INTERVAL);
         config.keepalives_retries(KEEPALIVE_RETRIES);
-        Ok(Self { config, tls: tls::connector(&mode)?, place })
+        Ok(Self { config, tls: tls::connector(&mode)?, mode, place })
+    }
+
+    /// Connects as `sslmode` says: with `prefer` also without encryption, if the server or its certificate will not have it.
+    pub(super) async fn connect(&self) -> Result<(Client, Connection<Socket, TlsStream>)> {
+        let encrypted = match self.config.connect(self.tls.clone()).await {
+            Ok(connected) => return Ok(connected),
+            Err(error) => error,
+        };
+        let refused = failure::is_tls(&encrypted) || failure::is_no_entry(&encrypted);
+        if !self.mode.may_be_plain() || !refused {
+            return Err(self.failed(&encrypted));
+        }
+        let mut plain = self.config.clone();
+        plain.ssl_mode(SslMode::Disable);
+        match plain.connect(self.tls.clone()).await {
+            Ok(connected) => {
+                tracing::warn!(
+                    place = self.place,
+                    "the connection is not encrypted: {}",
+                    self.failed(&encrypted)
+                );
+                Ok(connected)
+            }
+            Err(error) => {
+                let (kind, first) = (self.failed(&error), self.failed(&encrypted));
+                Err(Error::new(kind.kind(), format!("{first}; without encryption: {kind}")))
+            }
+        }
+    }
+
+    fn failed(&self, error: &PgError) -> Error {
+        if failure::is_tls(error) {
+            failure::of_tls(&self.place, self.mode.name(), error)
+        } else {
+            failure::did_not_happen(&self.place, error)
+        }
     }
 }
 

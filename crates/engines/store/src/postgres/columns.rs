@@ -46,6 +46,15 @@ pub(super) fn value_array(values: Vec<Bytes>) -> (Value, Type) {
     (Box::new(values.into_iter().map(Blob).collect::<Vec<_>>()), Type::BYTEA_ARRAY)
 }
 
+/// A whole key, each column as a parameter.
+pub(super) fn key(types: &[ColumnType], key: &KeyBytes) -> Result<Vec<(Value, Type)>> {
+    let columns = bound(types, key.as_slice())?;
+    if columns.len() != types.len() {
+        return Err(Error::invalid("a key has fewer columns than its table"));
+    }
+    Ok(columns)
+}
+
 /// The columns of a bound, each as a parameter.
 pub(super) fn bound(types: &[ColumnType], bytes: &[u8]) -> Result<Vec<(Value, Type)>> {
     Ok(parts(types, bytes)?.into_iter().map(scalar).collect())

@@ -24,6 +24,26 @@ pub(super) fn did_not_happen(place: &str, error: &PgError) -> Error {
     Error::new(kind(error), format!("PostgreSQL at {place}: {}", sentence(error)))
 }
 
+/// Whether no encryption could be agreed on. The driver tells its kinds of errors apart by their words only.
+pub(super) fn is_tls(error: &PgError) -> bool {
+    error.to_string().starts_with("error performing TLS handshake")
+}
+
+/// Whether the server has no rule that lets us in over a connection of this kind.
+pub(super) fn is_no_entry(error: &PgError) -> bool {
+    error.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION)
+}
+
+/// An error of encryption, which depends on the `sslmode` of the address.
+pub(super) fn of_tls(place: &str, mode: &str, error: &PgError) -> Error {
+    let mut reason = sentence(error);
+    if let Some((_, cause)) = reason.split_once(": ") {
+        reason = cause.to_owned();
+    }
+    let text = format!("PostgreSQL at {place}: no encrypted connection (sslmode={mode}): {reason}");
+    Error::new(Kind::Unavailable, text)
+}
+
 /// An error of a call whose answer was lost.
 pub(super) fn may_have_happened(place: &str, error: &PgError) -> Error {
     Error::unknown(format!("PostgreSQL at {place} was lost before its answer came: {}", sentence(error)))

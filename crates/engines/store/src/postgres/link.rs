@@ -1,6 +1,6 @@
 //! One connection: how it is made, set up and asked.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,11 +63,8 @@ impl Link {
     ) -> Result<Self> {
         let place = &address.place;
         let silent = |_| Error::unavailable(format!("PostgreSQL at {place} does not answer"));
-        let connecting = address.config.connect(address.tls.clone());
-        let (client, connection) = tokio::time::timeout(HANDSHAKE, connecting)
-            .await
-            .map_err(silent)?
-            .map_err(|error| failure::did_not_happen(place, &error))?;
+        let (client, connection) =
+            tokio::time::timeout(HANDSHAKE, address.connect()).await.map_err(silent)??;
         let driver = tokio::spawn(drive(connection, heard));
         let link = Self { client, schema, statements: Mutex::default(), driver };
         let set_up = join(
@@ -91,6 +88,10 @@ impl Link {
     /// Asks one question in one round trip. The first time on a connection the statement goes out as text, and is
     /// prepared for the next time in the same breath.
     pub(super) async fn rows(&self, call: &Call) -> Result<Vec<Row>, PgError> {
+        self.ask(call, Preparation::IfNew).await
+    }
+
+    async fn ask(&self, call: &Call, preparation: Preparation) -> Result<Vec<Row>, PgError> {
         let known = self.statements().get(&call.query).cloned();
         if let Some(statement) = known {
             return self.client.query_raw(&statement, call.values()).await?.try_collect().await;
@@ -99,6 +100,9 @@ impl Link {
         let types: Vec<_> = call.typed_values().map(|(_, kind)| kind).collect();
         let asking =
             async { self.client.query_typed_raw(&text, call.typed_values()).await?.try_collect().await };
+        if preparation == Preparation::UnderWay {
+            return asking.await;
+        }
         // `try_join` polls in order, each of the two sends itself when first polled, and one that cannot be sent fails
         // both at once. A failed preparation undoes a transaction, so it is not to be passed over either.
         let (rows, statement) = try_join(asking, self.client.prepare_typed(&text, &types)).await?;
@@ -117,20 +121,23 @@ impl Link {
     /// gives the latter only in a transaction in which a statement has failed, and each statement of ours gives its own
     /// answer: so every answer is looked at, and a session in which a read failed does not come here (`Lease::commit`).
     pub(super) async fn commit(&self, place: &str, calls: &[Call]) -> Result<()> {
-        let mut writes: Vec<Answer<'_, Vec<Row>>> =
-            calls.iter().map(|call| maybe_done(self.rows(call).boxed())).collect();
+        let mut begun = HashSet::new();
+        let mut writes: Vec<Answer<'_, Vec<Row>>> = Vec::with_capacity(calls.len());
+        for call in calls {
+            let preparation =
+                if begun.insert(call.query) { Preparation::IfNew } else { Preparation::UnderWay };
+            writes.push(maybe_done(self.ask(call, preparation).boxed()));
+        }
         // A write that could not even be sent must not be followed by a COMMIT.
         let started = poll_fn(|cx| Poll::Ready(start_in_order(&mut writes, cx))).await;
         started.map_err(|error| failure::did_not_happen(place, &error))?;
         let mut commit: Answer<'_, ()> = maybe_done(self.client.batch_execute("COMMIT").boxed());
-        poll_fn(|cx| {
-            let mut waiting = Pin::new(&mut commit).poll(cx).is_pending();
-            for write in &mut writes {
-                waiting |= Pin::new(write).poll(cx).is_pending();
-            }
-            if waiting { Poll::Pending } else { Poll::Ready(()) }
-        })
-        .await;
+        // Polled once, so that it is on its way; answers come in the order of the questions.
+        let _ = poll_fn(|cx| Poll::Ready(Pin::new(&mut commit).poll(cx))).await;
+        for write in &mut writes {
+            write.await;
+        }
+        (&mut commit).await;
         let failures: Vec<PgError> = writes.iter_mut().filter_map(take_error).collect();
         // The server answers in order, so its refusal of a write, of whatever severity, came before any COMMIT.
         if let Some(refusal) = failures.iter().find(|error| error.as_db_error().is_some()) {
@@ -145,6 +152,15 @@ impl Link {
     fn statements(&self) -> std::sync::MutexGuard<'_, HashMap<Query, Statement>> {
         self.statements.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What a question does for the next of its kind on this connection.
+#[derive(Clone, Copy, PartialEq)]
+enum Preparation {
+    /// Prepares its statement, if it is the first.
+    IfNew,
+    /// One before it in the same breath does so.
+    UnderWay,
 }
 
 type Answer<'a, T> = MaybeDone<BoxFuture<'a, Result<T, PgError>>>;

@@ -9,12 +9,13 @@
 //! Several servers keep the shards in equal ranges, and each knows which; since no transaction leaves its shard, nothing
 //! else differs. What is lost with a connection is made again by the next call, with no help from outside.
 //!
-//! Not done here: moving shards between servers, backup (PostgreSQL has its own tools).
+//! Not done here: moving shards between servers.
 
 mod address;
 mod columns;
 mod failure;
 mod link;
+mod moment;
 mod pool;
 mod read;
 mod reserved;
@@ -42,7 +43,7 @@ use self::reserved::Reserved;
 use self::setup::Part;
 use self::sql::{Call, Query};
 use self::wakes::Bell;
-use crate::engine::{Engine, RawRow, Reader, Session};
+use crate::engine::{Engine, Moment, RawRow, Reader, Session};
 use crate::key::KeyBytes;
 use crate::{Error, Options, Range, Result, SHARDS, Schema, Shard, TableId, Wakes};
 
@@ -166,6 +167,10 @@ impl Engine for Postgres {
 
     async fn health(&self) -> Result<()> {
         try_join_all(self.servers.iter().map(|server| server.health())).await.map(drop)
+    }
+
+    async fn moment(&self) -> Result<Option<Box<dyn Moment>>> {
+        Ok(Some(Box::new(moment::begin(&self.servers).await?)))
     }
 
     async fn close(&self) -> Result<()> {

@@ -81,7 +81,7 @@ impl Session for PgSession {
     }
 }
 
-/// One upsert and one deletion for each table written.
+/// One upsert for each table written, and a deletion for each row that goes; all in one breath.
 fn calls(
     schema: &Schema,
     shard: Shard,
@@ -103,9 +103,9 @@ fn calls(
         if !writes.put.is_empty() {
             calls.push(put(schema, shard, table, &writes.put, writes.values)?);
         }
-        if !writes.deleted.is_empty() {
+        for key in writes.deleted {
             let mut parameters = vec![columns::shard(shard)];
-            parameters.extend(columns::key_arrays(schema.table(table).types, writes.deleted.iter())?);
+            parameters.extend(columns::key(schema.table(table).types, &key)?);
             calls.push(Call { query: Query::Delete(table), parameters });
         }
     }

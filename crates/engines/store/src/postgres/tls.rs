@@ -1,6 +1,6 @@
-//! Encryption on the way to the server, by the `sslmode` and `sslrootcert` of the URL, with libpq's meanings:
-//! `disable`, `prefer` (the default) and `require` (encrypted, the certificate not checked), `verify-full` (checked against
-//! `sslrootcert`, or else against the system's authorities).
+//! Encryption on the way to the server, by the `sslmode` and `sslrootcert` of the URL, with libpq's meanings: `disable`;
+//! `prefer` (the default: encrypted if that works, the certificate not checked, else not); `require` (encrypted, the
+//! certificate not checked); `verify-full` (checked against `sslrootcert`, or else against the system's authorities).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -25,6 +25,21 @@ pub(super) enum Mode {
 }
 
 impl Mode {
+    /// As the URL has it.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Unchecked(SslMode::Disable) => "disable",
+            Self::Unchecked(SslMode::Require) => "require",
+            Self::Unchecked(_) => "prefer",
+            Self::Checked { .. } => "verify-full",
+        }
+    }
+
+    /// Whether a connection may go on without encryption.
+    pub(super) fn may_be_plain(&self) -> bool {
+        matches!(self, Self::Unchecked(SslMode::Prefer))
+    }
+
     pub(super) fn ssl_mode(&self) -> SslMode {
         match self {
             Self::Unchecked(mode) => *mode,
@@ -33,12 +48,12 @@ impl Mode {
     }
 }
 
-/// Takes what concerns encryption out of the URL. An `sslmode` that is not known stays in it, for the driver to refuse.
-pub(super) fn mode(url: &str) -> (String, Mode) {
+/// Takes what concerns encryption out of the URL; `None`: its `sslmode` is not known.
+pub(super) fn mode(url: &str) -> Option<(String, Mode)> {
     // A password may hold a question mark, so the options begin behind the host.
     let host = url.rfind('@').unwrap_or(0);
     let Some(mark) = url[host..].find('?').map(|at| host + at) else {
-        return (url.to_owned(), Mode::Unchecked(SslMode::Prefer));
+        return Some((url.to_owned(), Mode::Unchecked(SslMode::Prefer)));
     };
     let (mut mode, mut authorities, mut checked) = (SslMode::Prefer, None, false);
     let mut rest = Vec::new();
@@ -48,13 +63,14 @@ pub(super) fn mode(url: &str) -> (String, Mode) {
             Some(("sslmode", "prefer")) => mode = SslMode::Prefer,
             Some(("sslmode", "require")) => mode = SslMode::Require,
             Some(("sslmode", "verify-full")) => checked = true,
+            Some(("sslmode", _)) => return None,
             Some(("sslrootcert", path)) => authorities = Some(PathBuf::from(path)),
             _ => rest.push(option),
         }
     }
     let question = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
     let mode = if checked { Mode::Checked { authorities } } else { Mode::Unchecked(mode) };
-    (format!("{}{question}", &url[..mark]), mode)
+    Some((format!("{}{question}", &url[..mark]), mode))
 }
 
 pub(super) fn connector(mode: &Mode) -> Result<Tls> {
@@ -108,7 +124,8 @@ impl ServerCertVerifier for Unchecked {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+        let algorithms = &self.0.signature_verification_algorithms;
+        unless_forged(verify_tls12_signature(message, certificate, signed, algorithms))
     }
 
     fn verify_tls13_signature(
@@ -117,11 +134,24 @@ impl ServerCertVerifier for Unchecked {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+        let algorithms = &self.0.signature_verification_algorithms;
+        unless_forged(verify_tls13_signature(message, certificate, signed, algorithms))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// A certificate that cannot be read, for being of an old version or form, is as good as any other here: none is checked.
+fn unless_forged(
+    verified: Result<HandshakeSignatureValid, rustls::Error>,
+) -> Result<HandshakeSignatureValid, rustls::Error> {
+    match verified {
+        Err(rustls::Error::InvalidCertificate(reason)) if reason != CertificateError::BadSignature => {
+            Ok(HandshakeSignatureValid::assertion())
+        }
+        other => other,
     }
 }
 
@@ -132,7 +162,7 @@ mod tests {
     #[test]
     fn modes_are_taken_out_of_the_url() {
         let check =
-            |url: &str, rest: &str, expected: Mode| assert_eq!(mode(url), (rest.to_owned(), expected));
+            |url: &str, rest: &str, expected: Mode| assert_eq!(mode(url), Some((rest.to_owned(), expected)));
         check("postgres://a:b?c@h/d", "postgres://a:b?c@h/d", Mode::Unchecked(SslMode::Prefer));
         check("postgres://h/d?sslmode=require", "postgres://h/d", Mode::Unchecked(SslMode::Require));
         check(
@@ -140,6 +170,6 @@ mod tests {
             "postgres://a@h/d?user=x",
             Mode::Checked { authorities: Some("ca.pem".into()) },
         );
-        check("postgres://h?sslmode=odd", "postgres://h?sslmode=odd", Mode::Unchecked(SslMode::Prefer));
+        assert_eq!(mode("postgres://h?sslmode=odd"), None);
     }
 }

@@ -52,6 +52,20 @@ async fn rows_are_there_after_reopening_and_the_folder_is_locked_meanwhile() {
     assert_eq!(rows.into_iter().map(|(_, value)| value).collect::<Vec<_>>(), [1, 3]);
 }
 
+/// What a closed store refused has left nothing behind that others see or wait for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_a_closed_store_refused_is_seen_by_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path(), &options()).await.unwrap();
+    put(&store, 1).await.unwrap();
+    store.engine().close().await.unwrap();
+    assert_eq!(put(&store, 2).await.unwrap_err().kind(), Kind::Unavailable);
+    let read = store.transact(Shard::of("x"), async |tx| tx.scan(&PAIRS, Range::all(9)).await);
+    let rows =
+        tokio::time::timeout(Duration::from_secs(30), read).await.expect("nothing is waited for").unwrap();
+    assert_eq!(rows.into_iter().map(|(_, value)| value).collect::<Vec<_>>(), [1]);
+}
+
 #[tokio::test]
 async fn a_newer_format_or_other_columns_are_refused() {
     let folder = tempfile::tempdir().unwrap();

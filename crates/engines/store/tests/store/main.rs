@@ -4,6 +4,7 @@
 mod copies;
 mod embedded;
 mod postgres;
+mod power;
 
 use store::{FaultPlan, Faults, Options, Schema, Store, conformance};
 

@@ -63,12 +63,14 @@ mod tests {
 
     #[async_trait]
     impl Handler for Counts {
-        fn shard_of(&self, _: &Record) -> Result<Shard, Undecodable> {
-            Ok(Shard::of("one"))
+        type Message = ();
+
+        fn decode(&self, _: &Record) -> Result<(Shard, ()), Undecodable> {
+            Ok((Shard::of("one"), ()))
         }
 
-        async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
-            let next = tx.get(&APPLIED, COUNT).await?.map_or(0, |row| row.next) + records.len() as i64;
+        async fn apply(&self, tx: &mut Tx, messages: Vec<()>) -> Result<(), Failure> {
+            let next = tx.get(&APPLIED, COUNT).await?.map_or(0, |row| row.next) + messages.len() as i64;
             Ok(tx.put(&APPLIED, COUNT, &AppliedRow { next, topic: String::new() })?)
         }
     }

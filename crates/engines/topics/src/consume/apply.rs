@@ -1,21 +1,29 @@
+//! Applies what was polled: decoded outside of any transaction, then one transaction for each shard it touches.
+
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::future::{BoxFuture, FutureExt as _};
+use futures::stream::{self, StreamExt as _};
 use kit::Backoff;
-use store::{Read as _, Shard};
+use store::{Read as _, Shard, Tx};
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
-use super::{Failure, Handler};
+use super::{Failure, Handler, Undecodable};
 use crate::backend::{Description, Ends};
-use crate::dead_letters;
 use crate::tables::{APPLIED, AppliedRow};
-use crate::{Record, Topics};
+use crate::{Record, Topics, dead_letters, metrics};
 
 /// A record that has failed alone this often becomes a dead letter.
 const ATTEMPTS: u32 = 10;
 /// Records are skipped in bursts, after a restart; one look at the topic serves a burst.
 const LOOK_LASTS: Duration = Duration::from_secs(1);
+/// Transactions of one poll that run side by side.
+const SHARDS_AT_ONCE: usize = 64;
 
 /// Applies the records of a topic for a group.
 pub(super) struct Applier<'a, H> {
@@ -41,6 +49,18 @@ pub(super) struct Outcome {
     pub(super) stopped_by: Option<Failure>,
 }
 
+/// A record as its handler understands it.
+struct Decoded<'r, M> {
+    record: &'r Record,
+    message: M,
+}
+
+/// Why a slice stopped: the records that are not done.
+struct Stop<'r> {
+    records: Vec<&'r Record>,
+    failure: Failure,
+}
+
 impl<'a, H: Handler> Applier<'a, H> {
     pub(super) fn new(topics: &'a Topics, description: Description, group: &'a str, handler: &'a H) -> Self {
         Self {
@@ -53,38 +73,51 @@ impl<'a, H: Handler> Applier<'a, H> {
         }
     }
 
-    /// Applies records of one partition: one transaction per shard, shards side by side.
-    pub(super) async fn partition(&self, records: Vec<Record>) -> Outcome {
-        let end = records.last().map_or(0, |record| record.offset + 1);
-        let mut by_shard: BTreeMap<Shard, Vec<Record>> = BTreeMap::new();
+    /// Applies what was polled, those of a partition in their order: one transaction per shard over all partitions, shards
+    /// side by side. Says for each partition how far it came.
+    pub(super) async fn poll(&self, records: &[Record]) -> BTreeMap<u32, Outcome> {
+        let mut outcomes = BTreeMap::new();
+        let mut slices: BTreeMap<Shard, Vec<Decoded<'_, H::Message>>> = BTreeMap::new();
         let mut undecodable = Vec::new();
         for record in records {
-            match self.handler.shard_of(&record) {
-                Ok(shard) => by_shard.entry(shard).or_default().push(record),
+            outcomes.insert(record.partition, Outcome { next: record.offset + 1, stopped_by: None });
+            match self.decode(record) {
+                Ok((shard, message)) => slices.entry(shard).or_default().push(Decoded { record, message }),
                 Err(reason) => undecodable.push((record, reason.0)),
             }
         }
-        let mut outcome = Outcome { next: end, stopped_by: None };
-        let shards = by_shard.iter().map(|(shard, records)| self.shard(*shard, records));
-        for stop in futures::future::join_all(shards).await {
-            outcome.note(stop);
+        // Boxed, since the compiler cannot prove a stream of borrowing futures to be `Send`.
+        let mut work: Vec<BoxFuture<'_, Result<(), Stop<'_>>>> = Vec::with_capacity(slices.len());
+        for (shard, slice) in slices {
+            work.push(Box::pin(self.slice(shard, slice)));
+        }
+        let mut slices = stream::iter(work).buffer_unordered(SHARDS_AT_ONCE);
+        while let Some(done) = slices.next().await {
+            if let Err(Stop { records, failure }) = done {
+                for record in records {
+                    stop(&mut outcomes, record, &failure);
+                }
+            }
         }
         for (record, reason) in undecodable {
-            let offset = record.offset;
-            let buried = self.bury(&record, &reason, 1).await;
-            outcome.note(buried.map_err(|failure| (offset, failure)));
+            if let Err(failure) = self.bury(record, &reason, 1).await {
+                stop(&mut outcomes, record, &failure);
+            }
         }
-        outcome
+        outcomes
     }
 
-    /// Applies records of one shard; on failure says where it stopped.
-    async fn shard(&self, shard: Shard, records: &[Record]) -> Result<(), (i64, Failure)> {
-        match self.apply(shard, records).await {
+    /// Applies the messages of one shard; when they fail together for a reason of their own, one by one.
+    async fn slice<'r>(&self, shard: Shard, slice: Vec<Decoded<'r, H::Message>>) -> Result<(), Stop<'r>> {
+        let records: Vec<&Record> = slice.iter().map(|decoded| decoded.record).collect();
+        match self.apply(shard, slice).await {
             Ok(()) => Ok(()),
-            Err(failure @ Failure::Transient(_)) => Err((records[0].offset, failure)),
+            Err(failure @ Failure::Transient(_)) => Err(Stop { records, failure }),
             Err(Failure::Determinate(_)) => {
-                for record in records {
-                    self.alone(shard, record).await.map_err(|failure| (record.offset, failure))?;
+                for (place, record) in records.iter().enumerate() {
+                    if let Err(failure) = self.alone(shard, record).await {
+                        return Err(Stop { records: records[place..].to_vec(), failure });
+                    }
                 }
                 Ok(())
             }
@@ -95,7 +128,11 @@ impl<'a, H: Handler> Applier<'a, H> {
     async fn alone(&self, shard: Shard, record: &Record) -> Result<(), Failure> {
         let mut backoff = Backoff::new(Duration::from_millis(2), Duration::from_millis(200));
         loop {
-            match self.apply(shard, std::slice::from_ref(record)).await {
+            let applied = match self.decode(record) {
+                Ok((_, message)) => self.apply(shard, vec![Decoded { record, message }]).await,
+                Err(reason) => Err(Failure::Determinate(reason.0)),
+            };
+            match applied {
                 Ok(()) => return Ok(()),
                 Err(failure @ Failure::Transient(_)) => return Err(failure),
                 Err(Failure::Determinate(reason)) if backoff.failures() + 1 >= ATTEMPTS => {
@@ -107,25 +144,98 @@ impl<'a, H: Handler> Applier<'a, H> {
         }
     }
 
-    /// One transaction: what is not applied yet, and how far that comes.
-    async fn apply(&self, shard: Shard, records: &[Record]) -> Result<(), Failure> {
-        let Some(last) = records.last() else { return Ok(()) };
-        let key = (self.group, self.description.incarnation.as_str(), last.partition);
-        let next = self
+    /// One transaction: what is not applied yet, and how far each partition comes by that.
+    async fn apply(&self, shard: Shard, slice: Vec<Decoded<'_, H::Message>>) -> Result<(), Failure> {
+        // Those of a partition come in order, so its last entry is how far it comes.
+        let ends: BTreeMap<u32, i64> =
+            slice.iter().map(|decoded| (decoded.record.partition, decoded.record.offset + 1)).collect();
+        let incarnation = self.description.incarnation.as_str();
+        let span = self.span(&slice);
+        let skipped = self
             .topics
             .store()
             .transact(shard, async |tx| {
-                let next = tx.get(&APPLIED, key).await?.map_or(0, |row| row.next);
-                let new = &records[records.partition_point(|record| record.offset < next)..];
-                if !new.is_empty() {
-                    self.handler.apply(tx, new).await?;
-                    let topic = self.description.topic.clone();
-                    tx.put(&APPLIED, key, &AppliedRow { next: last.offset + 1, topic })?;
+                let keys = ends.keys().map(|partition| (self.group, incarnation, *partition));
+                let rows = tx.get_many(&APPLIED, keys).await?;
+                let applied: BTreeMap<u32, i64> = ends
+                    .keys()
+                    .zip(rows)
+                    .map(|(partition, row)| (*partition, row.map_or(0, |row| row.next)))
+                    .collect();
+                let is_new = |record: &Record| {
+                    applied.get(&record.partition).is_none_or(|next| record.offset >= *next)
+                };
+                let count = slice.len();
+                let messages: Vec<_> = slice
+                    .into_iter()
+                    .filter(|decoded| is_new(decoded.record))
+                    .map(|decoded| decoded.message)
+                    .collect();
+                let skips = messages.len() < count;
+                if !messages.is_empty() {
+                    self.hand(tx, messages).await?;
+                    self.advance(tx, &ends, &applied)?;
                 }
-                Ok::<_, Failure>(next)
+                Ok::<_, Failure>(skips.then_some(applied))
             })
+            .instrument(span)
             .await?;
-        if next > records[0].offset { self.check_skip(last.partition, next).await } else { Ok(()) }
+        for (partition, next) in skipped.into_iter().flatten() {
+            self.check_skip(partition, next).await?;
+        }
+        Ok(())
+    }
+
+    /// A handler that panics blames the record: its partition goes on, and no input ends the process again and again.
+    pub(super) fn decode(&self, record: &Record) -> Result<(Shard, H::Message), Undecodable> {
+        catch_unwind(AssertUnwindSafe(|| self.handler.decode(record))).unwrap_or_else(|panic| {
+            metrics::consumer_failed(&self.description.topic, self.group);
+            Err(Undecodable(panicked(&*panic)))
+        })
+    }
+
+    pub(super) async fn hand(&self, tx: &mut Tx, messages: Vec<H::Message>) -> Result<(), Failure> {
+        let applied = AssertUnwindSafe(self.handler.apply(tx, messages)).catch_unwind().await;
+        applied.unwrap_or_else(|panic| {
+            metrics::consumer_failed(&self.description.topic, self.group);
+            Err(Failure::Determinate(panicked(&*panic)))
+        })
+    }
+
+    /// What is done with records goes on with the traces that they carry.
+    fn span(&self, slice: &[Decoded<'_, H::Message>]) -> tracing::Span {
+        let topic = self.description.topic.as_str();
+        let traces = slice.iter().filter_map(|decoded| decoded.record.header(kit::trace::HEADER));
+        let traces: Vec<_> = traces.filter_map(|header| std::str::from_utf8(header).ok()).collect();
+        if traces.is_empty() {
+            return tracing::Span::none();
+        }
+        let span = tracing::info_span!(
+            "apply",
+            otel.name = format!("apply {topic}"),
+            otel.kind = "consumer",
+            topic,
+            group = self.group,
+            records = slice.len(),
+        );
+        kit::trace::follow(&span, traces);
+        span
+    }
+
+    fn advance(
+        &self,
+        tx: &mut Tx,
+        ends: &BTreeMap<u32, i64>,
+        applied: &BTreeMap<u32, i64>,
+    ) -> store::Result<()> {
+        for (partition, next) in ends {
+            if applied.get(partition).is_none_or(|applied| applied < next) {
+                let key = (self.group, self.description.incarnation.as_str(), *partition);
+                let topic = self.description.topic.clone();
+                tx.put(&APPLIED, key, &AppliedRow { next: *next, topic })?;
+            }
+        }
+        Ok(())
     }
 
     /// Records may be skipped only if this is still the topic that was applied, and it reaches as far.
@@ -178,14 +288,19 @@ impl<'a, H: Handler> Applier<'a, H> {
     }
 }
 
-impl Outcome {
-    /// The partition stops at the first record that is not done.
-    fn note(&mut self, result: Result<(), (i64, Failure)>) {
-        if let Err((offset, failure)) = result
-            && (self.stopped_by.is_none() || offset < self.next)
-        {
-            self.next = self.next.min(offset);
-            self.stopped_by = Some(failure);
-        }
+/// What a panic said.
+fn panicked(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("the program failed on it: {}", text.unwrap_or("it panicked"))
+}
+
+/// The partition stops at the first record that is not done.
+fn stop(outcomes: &mut BTreeMap<u32, Outcome>, record: &Record, failure: &Failure) {
+    if let Some(outcome) = outcomes.get_mut(&record.partition)
+        && (outcome.stopped_by.is_none() || record.offset < outcome.next)
+    {
+        outcome.next = outcome.next.min(record.offset);
+        outcome.stopped_by = Some(failure.clone());
     }
 }

@@ -4,6 +4,12 @@ use std::fmt;
 #[derive(Clone, Debug)]
 pub struct Undecodable(pub String);
 
+impl Undecodable {
+    pub fn new(reason: impl fmt::Display) -> Self {
+        Self(reason.to_string())
+    }
+}
+
 /// Why records could not be applied.
 #[derive(Clone, Debug)]
 pub enum Failure {
@@ -23,16 +29,34 @@ impl Failure {
     }
 }
 
-impl From<store::Error> for Failure {
-    fn from(error: store::Error) -> Self {
-        // Only what the records themselves ask for is their fault; a damaged or foreign store is not.
-        if error.kind() == store::Kind::Invalid { Self::determinate(error) } else { Self::transient(error) }
+/// An error that says whether the record that met it is to blame. Only what the record itself asks for is its fault; a
+/// store that is away, damaged or foreign is not, and neither is a lost lease.
+pub trait Blame: fmt::Display {
+    fn is_records_fault(&self) -> bool;
+}
+
+/// The one place where an error becomes a failure.
+impl<E: Blame> From<E> for Failure {
+    fn from(error: E) -> Self {
+        if error.is_records_fault() { Self::determinate(error) } else { Self::transient(error) }
     }
 }
 
-impl From<crate::Error> for Failure {
-    fn from(error: crate::Error) -> Self {
-        if error.kind() == crate::Kind::Invalid { Self::determinate(error) } else { Self::transient(error) }
+impl Blame for store::Error {
+    fn is_records_fault(&self) -> bool {
+        self.kind() == store::Kind::Invalid
+    }
+}
+
+impl Blame for cluster::Error {
+    fn is_records_fault(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_records_fault())
+    }
+}
+
+impl Blame for crate::Error {
+    fn is_records_fault(&self) -> bool {
+        self.kind() == crate::Kind::Invalid
     }
 }
 

@@ -2,10 +2,12 @@
 
 mod applied;
 mod apply;
+mod checkpoint;
 mod failure;
+mod gaps;
 mod retry;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,26 +16,43 @@ use store::{Shard, Tx};
 use tokio::time::Instant;
 
 pub(crate) use applied::forget;
-pub use failure::{Failure, Undecodable};
+pub(crate) use checkpoint::note;
+pub use failure::{Blame, Failure, Undecodable};
+pub use gaps::Gap;
+pub(crate) use retry::forget_marks;
 
 use self::apply::Applier;
 use crate::subscription::POLL_RECORDS;
 use crate::{Error, Kind, Position, Record, Result, Subscription, Topics, dead_letters, metrics};
 
-/// What a consumer does with records.
+/// What a consumer does with records: decode outside, apply inside.
 #[async_trait]
 pub trait Handler: Send + Sync {
-    /// The shard in which the record has its effect; `Undecodable` makes it a dead letter.
-    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable>;
+    /// A record as it is applied.
+    type Message: Send + Sync;
 
-    /// Applies records of one partition and one shard, in their order, within the transaction. Called again with the
-    /// same records after a failure, never after a success. The transaction waits for nothing but its own reads.
-    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure>;
+    /// What the record says, and the shard in which it has its effect; `Undecodable` makes it a dead letter. Outside of
+    /// any transaction, so it may take its time.
+    fn decode(&self, record: &Record) -> Result<(Shard, Self::Message), Undecodable>;
+
+    /// Applies messages of one shard within the transaction, those of a key in their order. Reads for all of them first,
+    /// together: the number of questions does not grow with the number of messages. Called again with the same
+    /// messages after a failure, never after a success. The transaction waits for nothing but its own reads.
+    async fn apply(&self, tx: &mut Tx, messages: Vec<Self::Message>) -> Result<(), Failure>;
+
+    /// Records were removed before the group had read them; it goes on behind them once this has returned. Called again
+    /// after a failure, and after a crash before the next commit.
+    async fn gap(&self, gap: &Gap) -> Result<(), Failure> {
+        if gap.from > 0 {
+            tracing::error!(%gap, "records were removed before they were read");
+        }
+        Ok(())
+    }
 
     /// Most records of one poll; a poll also ends after some megabytes, and grows to this only while it is applied
     /// quickly. Records of a poll that meet in a shard share a transaction, so small ones that spread over all shards
     /// want many.
-    fn most_records(&self) -> usize {
+    fn max_records(&self) -> usize {
         POLL_RECORDS
     }
 }
@@ -42,6 +61,9 @@ pub trait Handler: Send + Sync {
 const COMMIT_EVERY: Duration = Duration::from_millis(500);
 /// How often letters to be retried are looked for without a wake-up, and the lag is told.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
+
+/// Partitions that came without a record are looked at this often; it costs nothing while none comes.
+const BEGIN_EVERY: Duration = Duration::from_secs(2);
 
 /// A poll should not take longer to apply.
 const SLOW_POLL: Duration = Duration::from_secs(2);
@@ -74,9 +96,10 @@ async fn run_once(
     let letters = topics.store().wakes().listen(dead_letters::CHANNEL);
     let subscription = topics.subscribe(topic, group).await?;
     let applier = Applier::new(topics, subscription.description().clone(), group, handler);
-    let mut consumer = Consumer { subscription, stopped: BTreeMap::new(), done: BTreeMap::new() };
+    let mut consumer = Consumer::new(subscription);
     let mut commit_at = Instant::now() + COMMIT_EVERY;
     let mut look_at = Instant::now() + COMMIT_EVERY;
+    let mut begin_at = Instant::now() + BEGIN_EVERY;
     let mut size = POLL_RECORDS;
     while !shutdown.is_called() {
         let resume_at = consumer.resume_at();
@@ -84,13 +107,20 @@ async fn run_once(
             records = consumer.subscription.poll_at_most(size) => {
                 let (records, began) = (records?, Instant::now());
                 let count = records.len();
-                consumer.apply(&applier, records).await?;
+                let records = consumer.begin(topics, records).await?;
+                consumer.find_gaps(topics, handler, &records).await?;
+                consumer.apply(&applier, &records).await?;
                 backoff.reset();
-                size = next_size(size, count, began.elapsed(), handler.most_records());
+                size = next_size(size, count, began.elapsed(), handler.max_records());
             }
             () = tokio::time::sleep_until(commit_at), if !consumer.done.is_empty() => {}
             () = tokio::time::sleep_until(resume_at.unwrap_or(commit_at)), if resume_at.is_some() => {
                 consumer.resume().await?;
+            }
+            () = tokio::time::sleep_until(begin_at) => {
+                begin_at = Instant::now() + BEGIN_EVERY;
+                consumer.begin(topics, Vec::new()).await?;
+                consumer.find_gaps(topics, handler, &[]).await?;
             }
             _ = letters.woken() => consumer.retry(&applier).await,
             () = tokio::time::sleep_until(look_at) => {
@@ -104,7 +134,7 @@ async fn run_once(
             return Err(Error::new(Kind::Incompatible, format!("topic {topic} was made anew")));
         }
         if commit_at <= Instant::now() || shutdown.is_called() {
-            consumer.commit().await?;
+            consumer.commit(topics).await?;
             commit_at = Instant::now() + COMMIT_EVERY;
         }
     }
@@ -129,6 +159,10 @@ struct Consumer {
     stopped: BTreeMap<u32, Stopped>,
     /// What is done and not committed yet.
     done: BTreeMap<u32, i64>,
+    /// Partitions that are read from where the store has come to.
+    begun: BTreeSet<u32>,
+    /// The offset that follows the last one seen, by partition.
+    expected: BTreeMap<u32, i64>,
 }
 
 struct Stopped {
@@ -137,16 +171,18 @@ struct Stopped {
 }
 
 impl Consumer {
-    /// Applies what was polled, partitions side by side.
-    async fn apply<H: Handler>(&mut self, applier: &Applier<'_, H>, records: Vec<Record>) -> Result<()> {
-        let mut by_partition: BTreeMap<u32, Vec<Record>> = BTreeMap::new();
-        for record in records {
-            by_partition.entry(record.partition).or_default().push(record);
+    fn new(subscription: Subscription) -> Self {
+        Self {
+            subscription,
+            stopped: BTreeMap::new(),
+            done: BTreeMap::new(),
+            begun: BTreeSet::new(),
+            expected: BTreeMap::new(),
         }
-        let applied = by_partition
-            .into_iter()
-            .map(|(partition, records)| async move { (partition, applier.partition(records).await) });
-        for (partition, outcome) in futures::future::join_all(applied).await {
+    }
+
+    async fn apply<H: Handler>(&mut self, applier: &Applier<'_, H>, records: &[Record]) -> Result<()> {
+        for (partition, outcome) in applier.poll(records).await {
             self.done.insert(partition, outcome.next);
             match outcome.stopped_by {
                 None => {
@@ -168,6 +204,7 @@ impl Consumer {
         let (topic, group) = (self.subscription.topic(), self.subscription.group());
         tracing::warn!(topic, group, partition, offset = next, %failure, ?wait, "stopped; trying again");
         metrics::stopped(topic, group);
+        self.expected.insert(partition, next);
         self.subscription.pause(partition).await?;
         self.subscription.seek(Position { partition, next }).await
     }
@@ -205,14 +242,20 @@ impl Consumer {
         metrics::lag(topic, group, lag);
     }
 
-    async fn commit(&mut self) -> Result<()> {
+    async fn commit(&mut self, topics: &Topics) -> Result<()> {
         let positions: Vec<_> = std::mem::take(&mut self.done)
             .into_iter()
             .map(|(partition, next)| Position { partition, next })
             .collect();
-        if !positions.is_empty() {
-            self.subscription.commit(&positions).await?;
+        if positions.is_empty() {
+            return Ok(());
         }
+        if !topics.backend().keeps_positions_in_store() {
+            let description = self.subscription.description();
+            let (group, incarnation) = (self.subscription.group(), &description.incarnation);
+            note(topics.store(), group, incarnation, &description.topic, &positions).await?;
+        }
+        self.subscription.commit(&positions).await?;
         Ok(())
     }
 }

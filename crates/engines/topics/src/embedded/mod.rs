@@ -65,6 +65,10 @@ fn shards(partitions: u32) -> Vec<Shard> {
 
 #[async_trait]
 impl Backend for Embedded {
+    fn keeps_positions_in_store(&self) -> bool {
+        true
+    }
+
     async fn create(&self, topic: &str, partitions: u32) -> Result<Description> {
         let now = self.options.clock.now().0;
         let row = self

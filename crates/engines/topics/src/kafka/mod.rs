@@ -5,6 +5,7 @@ mod client;
 mod describe;
 mod error;
 mod member;
+mod prefixed;
 mod producer;
 mod relay;
 
@@ -21,6 +22,7 @@ use store::Shard;
 use self::browse::Browser;
 use self::client::{CALL_LIMIT, Client, blocking};
 use self::error::error;
+pub(crate) use self::prefixed::Prefixed;
 use self::producer::Producer;
 use crate::backend::{Backend, Description, Ends, Leave, Member, OutboxBatch};
 use crate::{Error, Kind, Message, Options, Placed, Position, Record, Result};
@@ -119,7 +121,8 @@ impl Backend for Kafka {
 
     async fn publish(&self, topic: &str, messages: Vec<Message>) -> Result<Vec<Placed>> {
         self.check_known(topic).await?;
-        self.producer.publish(topic, messages).await
+        // Whoever calls waits for the answer; nobody else may take over meanwhile.
+        self.producer.publish(topic, messages, &|| Ok(None)).await
     }
 
     async fn relay(&self, _source: Shard, rows: Vec<OutboxBatch>, leave: Leave<'_>) -> Result<()> {

@@ -1,15 +1,19 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use cluster::Hold;
 use futures::future::join_all;
 use rdkafka::config::ClientConfig;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{DeliveryFuture, FutureProducer, FutureRecord, Producer as _};
 
+use tokio::time::Instant;
+
 use super::TOPIC_MESSAGE_BYTES;
 use super::client::Log;
 use super::error::error;
+use crate::backend::Leave;
 use crate::{Error, Kind, Message, Placed, Result};
 
 /// A message is acknowledged in this time, or has failed: the relay counts on it.
@@ -40,12 +44,19 @@ impl Producer {
         Ok(Self { config, current })
     }
 
-    /// Sends messages in their order and waits for all.
-    pub(super) async fn publish(&self, topic: &str, messages: Vec<Message>) -> Result<Vec<Placed>> {
+    /// Sends messages in their order and waits for all. Each may take [`MESSAGE_LIMIT`] from the moment when it is handed
+    /// over, so `leave` is asked for again whenever one had to wait for that.
+    pub(super) async fn publish(
+        &self,
+        topic: &str,
+        messages: Vec<Message>,
+        leave: Leave<'_>,
+    ) -> Result<Vec<Placed>> {
         let mut deliveries = Vec::with_capacity(messages.len());
         let mut refused = Ok(());
+        let mut hold = leave()?;
         for message in &messages {
-            match self.hand_over(topic, message).await {
+            match self.hand_over(topic, message, leave, &mut hold).await {
                 Ok(delivery) => deliveries.push(delivery),
                 Err(error) => {
                     refused = Err(error);
@@ -67,7 +78,14 @@ impl Producer {
         }
     }
 
-    async fn hand_over(&self, topic: &str, message: &Message) -> Result<DeliveryFuture> {
+    async fn hand_over(
+        &self,
+        topic: &str,
+        message: &Message,
+        leave: Leave<'_>,
+        hold: &mut Option<Hold>,
+    ) -> Result<DeliveryFuture> {
+        let began = Instant::now();
         let headers = message.headers.iter().fold(OwnedHeaders::new(), |headers, (name, value)| {
             headers.insert(Header { key: name, value: Some(value) })
         });
@@ -80,8 +98,14 @@ impl Producer {
             match producer.send_result(record) {
                 Ok(delivery) => return Ok(delivery),
                 Err((KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull), again)) => {
+                    if began.elapsed() > MESSAGE_LIMIT {
+                        let text = format!("Kafka's producer has had no room for {MESSAGE_LIMIT:?}");
+                        return Err(Error::new(Kind::Unavailable, text));
+                    }
                     record = again;
                     tokio::time::sleep(QUEUE_FULL_WAIT).await;
+                    // The new one is there before the old one goes: in between nobody may take over.
+                    *hold = leave()?;
                 }
                 Err((cause, _)) => {
                     self.replace_if_dead(&producer);

@@ -24,11 +24,7 @@ pub(super) async fn relay(producer: &Producer, rows: Vec<OutboxBatch>, leave: Le
     let mut running = FuturesUnordered::new();
     let mut answer = Ok(());
     let send = |line: usize, unit: Unit| async move {
-        let sent = match leave() {
-            Ok(_hold) => producer.publish(&unit.topic, unit.messages).await,
-            Err(error) => Err(error),
-        };
-        (line, sent)
+        (line, producer.publish(&unit.topic, unit.messages, leave).await)
     };
     let mut next_line = 0;
     loop {
@@ -84,7 +80,30 @@ fn lines(rows: Vec<OutboxBatch>) -> Vec<VecDeque<Unit>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use rdkafka::config::ClientConfig;
+
     use super::*;
+    use crate::{Error, Kind};
+
+    /// A message that waits until there is room in the producer's queue begins then, and takes its time from there.
+    #[tokio::test]
+    async fn what_had_to_wait_for_room_does_not_begin_without_leave() {
+        let mut config = ClientConfig::new();
+        // Nobody answers there, and the queue has room for one.
+        config.set("bootstrap.servers", "127.0.0.1:1").set("queue.buffering.max.messages", "1");
+        let producer = Producer::new(&config).unwrap();
+        let messages = vec![Message::new("a", "1"), Message::new("a", "2"), Message::new("a", "3")];
+        let asked = AtomicUsize::new(0);
+        let leave = || match asked.fetch_add(1, Ordering::SeqCst) {
+            0 => Ok(None),
+            _ => Err(Error::new(Kind::NotAssigned, "the lease is too short to begin")),
+        };
+        let rows = vec![OutboxBatch { seq: 1, topic: "t".to_owned(), messages }];
+        assert!(relay(&producer, rows, &leave).await.is_err());
+        assert_eq!(asked.load(Ordering::SeqCst), 2, "the second one asked before it began, and was refused");
+    }
 
     #[test]
     fn a_key_has_one_line_and_a_row_one_unit_in_it() {

@@ -179,3 +179,45 @@ async fn a_topic_made_anew_is_not_skipped() {
     shutdown.call();
     consumer.await.unwrap();
 }
+
+/// A store that was restored is behind what the group has committed in Kafka: nothing may be skipped in silence.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_behind_the_brokers_position_reads_again_what_it_lost() {
+    let name = "a_store_that_is_behind_the_brokers_position_reads_again_what_it_lost";
+    let Some(address) = servers::kafka(name) else { return };
+    let topic = format!("restored-{}", kit::random_id());
+    let group = format!("{GROUP}-{}", kit::random_id());
+    let consume = |store: &Store| {
+        let (topics, topic, group) = (open(&address, store), topic.clone(), group.clone());
+        let shutdown = Shutdown::new();
+        let over = shutdown.clone();
+        let task = tokio::spawn(async move {
+            topics::consume::run(topics, &topic, &group, crate::flow::Notes, over).await;
+        });
+        (shutdown, task)
+    };
+    let store = memory();
+    let topics = open(&address, &store);
+    topics.ensure(&topic, 1).await.unwrap();
+    let messages = numbers(10).into_iter().map(|word| Message::new("key", word)).collect();
+    topics.publish(&topic, messages).await.unwrap();
+    let (shutdown, task) = consume(&store);
+    until("all are seen", async || seen(&store, "key").await.len() == 10).await;
+    until("all is committed", async || topics.lag(&topic, &group).await.unwrap()[0].lag == 0).await;
+    shutdown.call();
+    task.await.unwrap();
+
+    let restored = memory();
+    let (shutdown, task) = consume(&restored);
+    until("all are seen again", async || seen(&restored, "key").await.len() == 10).await;
+    shutdown.call();
+    task.await.unwrap();
+
+    // The same store goes on where it was.
+    let (shutdown, task) = consume(&store);
+    topics.publish(&topic, vec![Message::new("key", "last")]).await.unwrap();
+    until("the last is seen", async || seen(&store, "key").await.len() == 11).await;
+    assert_eq!(seen(&store, "key").await.last().unwrap(), "last");
+    shutdown.call();
+    task.await.unwrap();
+}

@@ -2,7 +2,7 @@
 
 use axum::extract::{Path, Query, State};
 use maud::{Markup, html};
-use model::{Offer, OfferId, PhotoState, status};
+use model::{Offer, OfferId, PhotoState, photo_order, status};
 use offers::Preset;
 use offers::api::json::MoneyJson;
 use offers::cabinet::Place;
@@ -100,7 +100,8 @@ fn card(visit: &Visit, offer: &Offer) -> Markup {
 
 /// The first photo that is there.
 fn thumbnail(visit: &Visit, offer: &Offer) -> Markup {
-    let ready = offer.photos.iter().find(|photo| photo.state() == PhotoState::Ready);
+    let shown = photo_order::shown(offer);
+    let ready = shown.into_iter().find(|photo| photo.state() == PhotoState::Ready);
     html! {
         @match ready {
             Some(photo) => img src=(format!("/photos/{}/400", photo.hash)) alt="" loading="lazy" width="200" height="150";,

@@ -11,10 +11,7 @@ use crate::words::{number, time};
 
 pub(crate) async fn show(State(console): State<Console>, visit: Visit) -> Answer {
     visit.require_admin()?;
-    let members = match &console.cluster {
-        Some(cluster) => cluster.members().await.map_err(|error| visit.refused(error))?,
-        None => Vec::new(),
-    };
+    let members = console.cluster.members().await.map_err(|error| visit.refused(error))?;
     // A role's tokens are as many as its living members hold together.
     let all = |role: &str| {
         let alive = members.iter().filter(|member| member.alive);

@@ -1,4 +1,4 @@
-//! The box at the top: an offer's id, or a seller.
+//! The box at the top: an offer's id, an SSKU as `business:sku`, or a seller.
 
 use axum::extract::Query;
 use maud::html;
@@ -21,12 +21,15 @@ pub(crate) async fn find(visit: Visit, Query(wanted): Query<Wanted>) -> Answer {
     if let Ok(id) = text.parse::<OfferId>() {
         return Ok(see_other(&offer_address(&id.to_string())));
     }
+    if let Some(address) = super::silver::typed(text).filter(|_| visit.access.sees_all_sellers()) {
+        return Ok(see_other(&address));
+    }
     if model::names::check_seller(text).is_ok() && visit.access.sees_seller(text) {
         return Ok(see_other(&seller_address(text)));
     }
     let content = html! {
         div.notice { p {
-            (visit.say("This is neither an offer's id nor a seller: ", "Это не номер предложения и не продавец: "))
+            (visit.say("This is neither an offer's id, an SSKU nor a seller: ", "Это не номер предложения, не SSKU и не продавец: "))
             bdi { (text) }
         } }
     };

@@ -9,9 +9,10 @@ use web::Problem;
 
 use super::Answer;
 use crate::Console;
-use crate::frame::{csrf, empty, see_other};
+use crate::failures::{self, Failed, Verbs};
+use crate::frame::see_other;
 use crate::visit::{Refusal, Visit};
-use crate::words::{encoded, number, time};
+use crate::words::encoded;
 
 const SHOWN: usize = 50;
 
@@ -33,33 +34,13 @@ pub(super) async fn section(
         }
     }
     let admin = visit.access.require_admin().is_ok();
+    let failed: Vec<_> = found.into_iter().map(|letter| shown(letter, admin)).collect();
     Ok(html! {
         section aria-labelledby="letters" {
             h2 #letters { (visit.say("Dead letters", "Непринятые записи")) }
             div #letter-list data-live {
-                @if found.is_empty() {
-                    (empty(visit.say("None: every record was applied.", "Нет: все записи приняты.")))
-                } @else { div.scroll tabindex="0" { table {
-                    thead { tr {
-                        th { (visit.say("Record", "Запись")) }
-                        th { (visit.say("Why", "Почему")) }
-                        th { (visit.say("When", "Когда")) }
-                        th.number { (visit.say("Tries", "Попыток")) }
-                        th {}
-                    } }
-                    tbody {
-                        @for letter in &found {
-                            tr {
-                                td { code { (letter.id.topic) " " (letter.id.partition) "/" (letter.id.offset) } br;
-                                    span.faint { (letter.id.group) } }
-                                td.value { bdi { (letter.reason) } }
-                                td { (time(letter.failed_at)) }
-                                td.number { (number(i64::from(letter.attempts))) }
-                                td { @if admin { (verbs(visit, &letter.id)) } }
-                            }
-                        }
-                    }
-                } } }
+                (failures::table(visit, visit.say("Record", "Запись"),
+                    visit.say("None: every record was applied.", "Нет: все записи приняты."), &failed))
             }
         }
     })
@@ -73,18 +54,26 @@ async fn list(
     dead_letters::list(&console.topics, filter, None, SHOWN).await.map_err(|error| visit.refused(error))
 }
 
-fn verbs(visit: &Visit, id: &Id) -> Markup {
-    html! {
-        @for (verb, name) in [("retry", visit.say("Retry", "Повторить")), ("drop", visit.say("Drop", "Выбросить"))] {
-            form.inline method="post" action=(format!("/console/topics/{}/letters/{verb}", encoded(&id.topic))) {
-                (csrf(visit))
-                input type="hidden" name="group" value=(id.group);
-                input type="hidden" name="incarnation" value=(id.incarnation);
-                input type="hidden" name="partition" value=(id.partition);
-                input type="hidden" name="offset" value=(id.offset);
-                button { (name) }
-            }
-        }
+fn shown(letter: dead_letters::DeadLetter, can_act: bool) -> Failed {
+    let Id { group, topic, incarnation, partition, offset } = letter.id;
+    let name = format!("{topic} {partition}/{offset}");
+    let verbs = Verbs {
+        address: format!("/console/topics/{}/letters", encoded(&topic)),
+        fields: vec![
+            ("group", group.clone()),
+            ("incarnation", incarnation),
+            ("partition", partition.to_string()),
+            ("offset", offset.to_string()),
+        ],
+    };
+    Failed {
+        what: html! { code { (name) } br; span.faint { (group) } },
+        name,
+        why: letter.reason,
+        at: letter.failed_at,
+        again_at: None,
+        tries: letter.attempts,
+        verbs: can_act.then_some(verbs),
     }
 }
 

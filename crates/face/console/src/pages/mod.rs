@@ -14,7 +14,9 @@ mod overview;
 mod pipeline;
 mod seller;
 mod sellers;
+mod silver;
 mod snippets;
+mod stages;
 mod topics;
 
 use axum::Router;
@@ -40,6 +42,8 @@ pub(crate) fn routes() -> Router<Console> {
         .merge(seller_routes())
         .merge(load_routes())
         .merge(machine_routes())
+        .merge(stages::routes())
+        .merge(silver::routes())
         // Below the console people get a page that says so, and not the API's answer.
         .route("/console/{*anything}", any(find::nothing))
 }

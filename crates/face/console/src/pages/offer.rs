@@ -1,5 +1,5 @@
-//! An offer: what it says, its photos, what is wrong with it, its history, the line of the feed that made it, its
-//! snippets.
+//! An offer: what it says, its photos, what is wrong with it, its stages, its history, the line of the feed that made it,
+//! its snippets.
 
 use axum::extract::{Path, State};
 use feeds::FeedKey;
@@ -12,7 +12,7 @@ use offers::{Error, Offers};
 use snippets::Shown;
 
 use super::load::{excerpt_of, seen};
-use super::{Answer, feed_address, load_address, seller_address};
+use super::{Answer, feed_address, load_address, seller_address, stages};
 use crate::frame::{Heading, chip, empty, page};
 use crate::visit::{Refusal, Visit};
 use crate::words::{error_type, time};
@@ -44,6 +44,8 @@ pub(crate) async fn show(State(console): State<Console>, visit: Visit, Path(id):
             p.text { bdi { (text) } } } }
         @if !item.content.attributes.is_empty() { (attributes(&visit, &item.content.attributes)) }
         (origin(&console, &visit, &item).await?)
+        (stages::of_offer(&console, &visit, &offer, id).await?)
+        (super::silver::offer_section(&console, &visit, &offer).await?)
         (events(&console.offers, &visit, id).await?)
         (cards(&console, &visit, &item.id).await?)
     };
@@ -56,12 +58,13 @@ pub(crate) async fn show(State(console): State<Console>, visit: Visit, Path(id):
     Ok(page(&visit, &heading, &content))
 }
 
-/// A ban, failed photos, and what the last load said.
+/// A ban, failed photos, a video that is gone, and what the last load said.
 async fn problems(offers: &Offers, visit: &Visit, id: OfferId, item: &OfferJson) -> Result<Markup, Refusal> {
     let from_feed = offers.feed_problems(id).await.map_err(|error| visit.offers(error))?;
     let issues = from_feed.map(|found| found.issues).unwrap_or_default();
     let failed: Vec<_> = item.content.photos.iter().filter(|photo| photo.error.is_some()).collect();
-    if item.status != "banned" && issues.is_empty() && failed.is_empty() {
+    let video = item.video_error.as_ref();
+    if item.status != "banned" && issues.is_empty() && failed.is_empty() && video.is_none() {
         return Ok(html! {});
     }
     Ok(html! {
@@ -88,6 +91,13 @@ async fn problems(offers: &Offers, visit: &Visit, id: OfferId, item: &OfferJson)
                         bdi.faint.address { (photo.url) }
                     }
                 }
+                @if let Some(error) = video {
+                    li {
+                        span.chip.error { (error_type(visit, feeds::report::type_name(IssueType::Video))) } " "
+                        bdi { (error.message) } " "
+                        bdi.faint.address { (item.content.video_url.as_deref().unwrap_or_default()) }
+                    }
+                }
             }
         }
     })
@@ -112,6 +122,14 @@ fn photos(visit: &Visit, photos: &[PhotoJson]) -> Markup {
     }
 }
 
+/// With how many like offers it rests on.
+fn predicted(visit: &Visit, item: &OfferJson) -> Option<String> {
+    let price = item.predicted_price.as_ref()?;
+    let from = item.predicted_from.unwrap_or_default();
+    let rests_on = visit.say("like offers", "похожих предложений");
+    Some(format!("{} {} ({rests_on}: {from})", price.amount, price.currency))
+}
+
 fn facts(visit: &Visit, item: &OfferJson) -> Markup {
     let ContentJson { category, price, condition, location, contacts, vendor, barcode, url, .. } =
         &item.content;
@@ -127,6 +145,7 @@ fn facts(visit: &Visit, item: &OfferJson) -> Markup {
     html! {
         dl.facts {
             (fact(visit.say("Price", "Цена"), price.as_ref().map(|price| format!("{} {}", price.amount, price.currency))))
+            (fact(visit.say("Predicted price", "Прогноз цены"), predicted(visit, item)))
             (fact(visit.say("Category", "Категория"), path))
             (fact(visit.say("Condition", "Состояние"), condition))
             (fact(visit.say("Place", "Место"), place))

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use topics::dead_letters::{self, Filter};
 
 use super::pipeline::{self, Stream};
-use super::{Answer, feed_address, feed_key, load_address, seller_address};
+use super::{Answer, feed_address, feed_key, load_address, seller_address, silver, stages};
 use crate::Console;
 use crate::frame::{Heading, chip, empty, page, see_other};
 use crate::visit::{Refusal, Visit};
@@ -52,15 +52,26 @@ pub(crate) async fn show(
         Some(snippets) => snippets.letters(None, LETTERS).await.map_err(|error| visit.refused(error))?.len(),
         None => 0,
     };
+    let owed = silver::owed(&console, &visit, LETTERS).await?;
+    let stages = console.stages.summaries().await;
+    let stages = stages.map_err(|error| visit.refused(::stages::api::problem(error)))?;
+    let now = console.clock.now();
+    let mut points = stages::needs(&visit, &stages, now);
+    points.extend(list_needs(&[
+        (silver::FAILURES, visit.say("SSKUs that are not imported", "SSKU не импортированы"), owed),
+        ("/console/topics", visit.say("Dead letters of topics", "Непринятые записи топиков"), letters),
+        ("/console/snippets#letters", visit.say("Letters of snippets", "Непринятые сниппеты"), refused),
+    ]));
+    let room = stages::room(&visit, &stages, now);
     let content = html! {
         section aria-labelledby="needs" {
             h2 #needs { (visit.say("Needs a person", "Нужен человек")) }
-            div #need-list data-live { (needs(&visit, &feeds, letters, refused)) }
+            div #need-list data-live { (needs(&visit, &feeds, &points)) }
             (looked_at(&visit, after.as_ref(), next.as_ref()))
         }
         section aria-labelledby="flow" {
             h2 #flow { (visit.say("The way of the data", "Путь данных")) }
-            div.scroll #pipeline data-live tabindex="0" { (pipeline::picture(&visit, &streams)) }
+            div.scroll #pipeline data-live tabindex="0" { (pipeline::picture(&visit, &streams, owed, &room)) }
             div #streams data-live { (pipeline::table(&visit, &streams)) }
         }
         section aria-labelledby="recent" {
@@ -121,7 +132,8 @@ pub(super) async fn streams(console: &Console, visit: &Visit) -> Result<BTreeMap
     Ok(streams)
 }
 
-fn needs(visit: &Visit, feeds: &[Glance], letters: usize, refused: usize) -> Markup {
+/// Loads that wait for a decision or fail, and what else was found.
+fn needs(visit: &Visit, feeds: &[Glance], points: &[Markup]) -> Markup {
     let held = feeds.iter().filter_map(|found| {
         let load = LoadItem::of(found.load.as_ref()?, visit.words());
         (load.status == "needs_confirmation").then_some((&found.view.key, load))
@@ -133,8 +145,7 @@ fn needs(visit: &Visit, feeds: &[Glance], letters: usize, refused: usize) -> Mar
     });
     let failing: Vec<_> = failing.collect();
     let dead: Vec<_> = feeds.iter().filter(|found| found.view.feed.death_told).collect();
-    let count = |found: usize| if found == LETTERS { format!("{LETTERS}+") } else { number(found as i64) };
-    if held.is_empty() && failing.is_empty() && letters == 0 && refused == 0 {
+    if held.is_empty() && failing.is_empty() && points.is_empty() {
         return empty(visit.say("Nothing. All is well.", "Ничего. Всё в порядке."));
     }
     html! {
@@ -157,16 +168,18 @@ fn needs(visit: &Visit, feeds: &[Glance], letters: usize, refused: usize) -> Mar
                     }
                 }
             }
-            @if letters > 0 {
-                li.bad { a href="/console/topics" { (visit.say("Dead letters of topics", "Непринятые записи топиков")) }
-                    " " strong { (count(letters)) } }
-            }
-            @if refused > 0 {
-                li.bad { a href="/console/snippets#letters" { (visit.say("Letters of snippets", "Непринятые сниппеты")) }
-                    " " strong { (count(refused)) } }
-            }
+            @for point in points { (point) }
         }
     }
+}
+
+/// Lists of failures that are not empty, as points of the list: address, name, how many.
+fn list_needs(lists: &[(&str, &str, usize)]) -> Vec<Markup> {
+    let count = |found: usize| if found == LETTERS { format!("{LETTERS}+") } else { number(found as i64) };
+    let found = lists.iter().filter(|(.., found)| *found > 0);
+    found
+        .map(|(address, name, found)| html! { li.bad { a href=(address) { (name) } " " strong { (count(*found)) } } })
+        .collect()
 }
 
 fn recent(visit: &Visit, feeds: &[Glance]) -> Markup {

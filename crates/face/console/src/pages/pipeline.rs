@@ -35,7 +35,7 @@ struct Room {
     address: &'static str,
 }
 
-const ROOMS: [Room; 5] = [
+const ROOMS: [Room; 9] = [
     Room { x: 20, y: 110, english: "Feeds", russian: "Фиды", address: "/console/sellers" },
     Room {
         x: 350, y: 110, english: "Offers", russian: "Предложения", address: "/console/sellers"
@@ -55,7 +55,14 @@ const ROOMS: [Room; 5] = [
         russian: "Фотографии",
         address: "/console/topics/photos.requests",
     },
+    Room { x: 680, y: 230, english: "United", russian: "Единые", address: "/console/businesses" },
+    Room { x: 680, y: 340, english: "Silver", russian: "Серебро", address: "/console/silver" },
+    Room { x: 350, y: 340, english: "Gold", russian: "Золото", address: "/console/silver/rules" },
+    Room { x: 20, y: 340, english: "ERP", russian: "ERP", address: "/console/topics/erp.ssku" },
 ];
+
+/// The room in which SSKUs fail.
+const SILVER: &str = "/console/silver";
 
 /// A topic as an arrow: its path, and where its words stand.
 struct Arrow {
@@ -67,7 +74,7 @@ struct Arrow {
     anchor: &'static str,
 }
 
-const ARROWS: [Arrow; 6] = [
+const ARROWS: [Arrow; 9] = [
     Arrow {
         topic: feeds::FEED_OFFERS_TOPIC,
         path: "M180 124 H342",
@@ -116,11 +123,27 @@ const ARROWS: [Arrow; 6] = [
         value_y: 213,
         anchor: "start",
     },
+    Arrow {
+        topic: united::PARTS_TOPIC,
+        path: "M510 154 H550 Q600 154 600 204 V228 Q600 258 630 258 H672",
+        x: 610,
+        y: 200,
+        value_y: 215,
+        anchor: "start",
+    },
+    Arrow { topic: united::OFFERS_TOPIC, path: "M760 286 V332", x: 750, y: 307, value_y: 322, anchor: "end" },
+    Arrow { topic: silver::ERP_TOPIC, path: "M350 368 H188", x: 265, y: 356, value_y: 341, anchor: "middle" },
 ];
 
-pub(super) fn picture(visit: &Visit, streams: &BTreeMap<String, Stream>) -> Markup {
+/// `owed`: SSKUs that silver could not import. `more` are rooms that have a picture of their own.
+pub(super) fn picture(
+    visit: &Visit,
+    streams: &BTreeMap<String, Stream>,
+    owed: usize,
+    more: &Markup,
+) -> Markup {
     html! {
-        svg.pipeline viewBox="0 0 860 300" role="group" aria-label=(visit.say("The way of the data", "Путь данных")) {
+        svg.pipeline viewBox="0 0 860 410" role="group" aria-label=(visit.say("The way of the data", "Путь данных")) {
             defs {
                 marker #tip viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto" {
                     path d="M0 0 L10 5 L0 10 z" {}
@@ -137,12 +160,21 @@ pub(super) fn picture(visit: &Visit, streams: &BTreeMap<String, Stream>) -> Mark
                     text.value x=(arrow.x) y=(arrow.value_y) text-anchor=(arrow.anchor) { (told(visit, stream)) }
                 }
             }
+            // Gold is made of a queue in the same shard: no topic.
+            path.arrow d="M680 368 H518" marker-end="url(#tip)" {}
             @for one in &ROOMS {
+                @let failed = if one.address == SILVER { owed } else { 0 };
                 a href=(one.address) {
-                    rect.box x=(one.x) y=(one.y) width="160" height="56" rx="6" {}
-                    text.name x=(one.x + 80) y=(one.y + 33) text-anchor="middle" { (visit.say(one.english, one.russian)) }
+                    rect class=(if failed > 0 { "box failing" } else { "box" }) x=(one.x) y=(one.y) width="160" height="56" rx="6" {}
+                    text.name x=(one.x + 80) y=(one.y + if failed > 0 { 26 } else { 33 }) text-anchor="middle" {
+                        (visit.say(one.english, one.russian)) }
+                    @if failed > 0 {
+                        text.problem x=(one.x + 80) y=(one.y + 45) text-anchor="middle" {
+                            (visit.say("failures: ", "ошибок: ")) (number(failed as i64)) }
+                    }
                 }
             }
+            (more)
         }
     }
 }

@@ -15,9 +15,10 @@ use web::{Code, Problem};
 use super::Answer;
 use super::offer::document;
 use crate::Console;
+use crate::failures::{self, Failed, Verbs};
 use crate::frame::{Heading, csrf, empty, page, see_other};
 use crate::visit::{Refusal, Visit};
-use crate::words::{encoded, number, time};
+use crate::words::encoded;
 
 const LETTERS: usize = 50;
 
@@ -260,45 +261,25 @@ fn bytes(put: &Put) -> Result<Vec<u8>, Problem> {
 }
 
 fn letter_table(visit: &Visit, letters: &[Letter]) -> Markup {
-    if letters.is_empty() {
-        return empty(visit.say("Nothing: every message was stored.", "Ничего: все сообщения сохранены."));
-    }
-    html! {
-        div.scroll tabindex="0" { table {
-            thead { tr {
-                th { (visit.say("Section and key", "Раздел и ключ")) }
-                th { (visit.say("Why", "Почему")) }
-                th { (visit.say("When", "Когда")) }
-                th.number { (visit.say("Tries", "Попыток")) }
-                th {}
-            } }
-            tbody {
-                @for letter in letters {
-                    tr {
-                        td { code { (letter.id.section) } br; bdi { (letter.id.key) } br;
-                            span.faint { (letter.id.topic) " " (letter.id.partition) "/" (letter.id.offset) } }
-                        td.value { bdi { (letter.reason) } }
-                        td { (time(letter.failed_at))
-                            @if let Some(at) = letter.not_before { br; span.faint { (visit.say("again ", "повтор ")) (time(at)) } } }
-                        td.number { (number(i64::from(letter.attempts))) }
-                        td { (letter_verbs(visit, &letter.id)) }
-                    }
-                }
-            }
-        } }
-    }
+    let failed: Vec<_> = letters.iter().map(shown).collect();
+    let nothing = visit.say("Nothing: every message was stored.", "Ничего: все сообщения сохранены.");
+    failures::table(visit, visit.say("Section and key", "Раздел и ключ"), nothing, &failed)
 }
 
-fn letter_verbs(visit: &Visit, id: &LetterId) -> Markup {
+fn shown(letter: &Letter) -> Failed {
+    let id = &letter.id;
     let text = serde_json::to_vec(id).map(|bytes| BASE64_URL_SAFE_NO_PAD.encode(bytes)).unwrap_or_default();
-    html! {
-        @for (verb, name) in [("retry", visit.say("Retry", "Повторить")), ("drop", visit.say("Drop", "Выбросить"))] {
-            form.inline method="post" action=(format!("/console/snippets/letters/{verb}")) {
-                (csrf(visit))
-                input type="hidden" name="id" value=(text);
-                button { (name) }
-            }
-        }
+    Failed {
+        what: html! {
+            code { (id.section) } br; bdi { (id.key) } br;
+            span.faint { (id.topic) " " (id.partition) "/" (id.offset) }
+        },
+        name: format!("{} {}", id.section, id.key),
+        why: letter.reason.clone(),
+        at: letter.failed_at,
+        again_at: letter.not_before,
+        tries: letter.attempts,
+        verbs: Some(Verbs { address: "/console/snippets/letters".to_owned(), fields: vec![("id", text)] }),
     }
 }
 

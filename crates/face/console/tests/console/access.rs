@@ -47,11 +47,22 @@ fn seller_forms() -> Vec<(String, Vec<(&'static str, &'static str)>)> {
     ]
 }
 
-const SERVICE_PAGES: [&str; 4] = [
+const SERVICE_PAGES: [&str; 15] = [
+    "/console/stages",
+    "/console/stages/photos",
+    "/console/stages/photos/failures?state=failing",
     "/console/snippets",
     "/console/snippets?name=offer",
     "/console/topics",
     "/console/topics/offers.changes",
+    "/console/silver",
+    "/console/silver/failures",
+    "/console/silver/migrations",
+    "/console/silver/shipments",
+    "/console/silver/rules",
+    "/console/silver/settings",
+    "/console/silver/settings/gold.rules",
+    "/console/businesses",
 ];
 
 fn service_forms() -> Vec<(String, Vec<(&'static str, &'static str)>)> {
@@ -65,6 +76,38 @@ fn service_forms() -> Vec<(String, Vec<(&'static str, &'static str)>)> {
         ("/console/snippets/letters/drop".to_owned(), vec![("id", "x")]),
         ("/console/topics/offers.changes/letters/retry".to_owned(), letter.clone()),
         ("/console/topics/offers.changes/letters/drop".to_owned(), letter),
+        ("/console/silver/failures/retry".to_owned(), vec![("id", "7:x")]),
+        ("/console/silver/failures/drop".to_owned(), vec![("id", "7:x")]),
+        ("/console/silver/failures/all/retry".to_owned(), vec![]),
+        ("/console/silver/failures/all/drop".to_owned(), vec![]),
+        (
+            "/console/silver/migrations".to_owned(),
+            vec![("request_id", "r"), ("source", "7"), ("target", "8"), ("shop_sku", "x")],
+        ),
+        ("/console/silver/rules/preview".to_owned(), vec![("value", "{}"), ("version", "0")]),
+        ("/console/silver/rules/apply".to_owned(), vec![("value", "{}"), ("version", "0")]),
+        ("/console/silver/settings/gold.rules".to_owned(), vec![("value", "{}"), ("version", "0")]),
+        (
+            "/console/businesses/map".to_owned(),
+            vec![("business", "7"), ("shop", "1"), ("seller", "x"), ("colour", "BLUE")],
+        ),
+        ("/console/businesses/7/shops/1/unmap".to_owned(), vec![]),
+    ]
+}
+
+fn admin_forms() -> Vec<(String, Vec<(&'static str, &'static str)>)> {
+    let stage = "/console/stages/fragile";
+    let failed = vec![("state", "parked")];
+    vec![
+        (format!("{stage}/pause"), vec![]),
+        (format!("{stage}/resume"), vec![]),
+        (format!("{stage}/walk"), vec![("rate", "5")]),
+        (format!("{stage}/walk/pause"), vec![]),
+        (format!("{stage}/walk/resume"), vec![]),
+        (format!("{stage}/failures/retry"), failed.clone()),
+        (format!("{stage}/failures/drop"), failed.clone()),
+        (format!("{stage}/failures/1234/retry"), failed.clone()),
+        (format!("{stage}/failures/1234/drop"), failed),
     ]
 }
 
@@ -90,7 +133,7 @@ async fn another_seller_finds_nothing_and_changes_nothing() {
     for page in SERVICE_PAGES {
         assert_eq!(other.get(page).await.status, StatusCode::FORBIDDEN, "{page}");
     }
-    for (form, fields) in service_forms() {
+    for (form, fields) in service_forms().into_iter().chain(admin_forms()) {
         assert_eq!(other.post(&form, &fields).await.status, StatusCode::FORBIDDEN, "{form}");
     }
     assert_eq!(other.get("/console/cluster").await.status, StatusCode::FORBIDDEN);
@@ -112,6 +155,9 @@ async fn another_seller_finds_nothing_and_changes_nothing() {
         assert_eq!(service.get(page).await.status, StatusCode::OK, "{page}");
     }
     assert_eq!(service.get("/console/cluster").await.status, StatusCode::FORBIDDEN);
+    for (form, fields) in admin_forms() {
+        assert_eq!(service.post(&form, &fields).await.status, StatusCode::FORBIDDEN, "{form}");
+    }
     let (retry, fields) = &service_forms()[3];
     assert_eq!(
         service.post(retry, fields).await.status,
@@ -132,7 +178,8 @@ async fn no_form_without_its_token() {
         ("/console/logout".to_owned(), vec![]),
         ("/console/language".to_owned(), vec![("language", "ru")]),
     ];
-    let forms: Vec<_> = everyday.into_iter().chain(seller_forms()).chain(service_forms()).collect();
+    let forms: Vec<_> =
+        everyday.into_iter().chain(seller_forms()).chain(service_forms()).chain(admin_forms()).collect();
     let foreign = Browser::with_token(&world.router, OTHER).get("/console/find?q=").await.csrf();
     for mut browser in [
         Browser::with_token(&world.router, ADMIN),
@@ -186,7 +233,7 @@ async fn a_stranger_is_asked_for_a_token() {
         assert!(seen.location().starts_with("/console/login?next="), "{page}");
         seen.lacks("Дрель");
     }
-    for (form, fields) in seller_forms().into_iter().chain(service_forms()) {
+    for (form, fields) in seller_forms().into_iter().chain(service_forms()).chain(admin_forms()) {
         assert_eq!(stranger.post(&form, &fields).await.status, StatusCode::UNAUTHORIZED, "{form}");
     }
     let revoked = Browser::with_token(&world.router, "dvor_9_revoked").get("/console").await;

@@ -5,4 +5,6 @@ mod access;
 mod browser;
 mod forms;
 mod pages;
+mod silver;
+mod stages;
 mod world;

@@ -17,6 +17,7 @@ async fn every_page_speaks_both_languages_and_shows_hostile_words_harmlessly() {
     let id = offers::changes::printed(evil.id);
     let bad = topics::Message::new("<b>key</b>", "<script>alert(4)</script>".as_bytes().to_vec());
     world.topics.publish(offers::OPINIONS_TOPIC, vec![bad]).await.unwrap();
+    world.park(evil.id, "<script>alert(5)</script> <b>не вышло</b>").await;
     let seller = seller_address();
     let pages = [
         ("/console".to_owned(), "Overview", "Обзор"),
@@ -32,11 +33,27 @@ async fn every_page_speaks_both_languages_and_shows_hostile_words_harmlessly() {
         ),
         (format!("{seller}/offers"), "With problems", "С проблемами"),
         (format!("/console/offers/{id}"), "Where it comes from", "Откуда взято"),
+        ("/console/stages".to_owned(), "Timers due", "Таймеров пора"),
+        ("/console/stages/fragile".to_owned(), "Breaker and limits", "Предохранитель и лимиты"),
+        ("/console/stages/fragile/failures".to_owned(), "Retry all", "Повторить все"),
         (
             "/console/snippets?name=offer/card&key=%3Cb%3E".to_owned(),
             "Options in force",
             "Действующие параметры",
         ),
+        ("/console/silver".to_owned(), "Steps of the import", "Шаги импорта"),
+        (
+            "/console/silver/failures?business=7&reason=%3Cb%3E".to_owned(),
+            "Words of the reason",
+            "Слова причины",
+        ),
+        ("/console/silver/migrations".to_owned(), "Move an offer", "Перевезти предложение"),
+        ("/console/silver/shipments".to_owned(), "Shipments since", "Отгрузок с"),
+        ("/console/silver/rules".to_owned(), "Rules in force", "Действующие правила"),
+        ("/console/silver/settings".to_owned(), "never set: the default", "не задана: значение по умолчанию"),
+        ("/console/silver/settings/gold.rules".to_owned(), "Which value survives", "Какое значение попадает"),
+        ("/console/businesses".to_owned(), "No seller is mapped", "Пока ни один продавец"),
+        ("/console/businesses/7".to_owned(), "It has no shops.", "Магазинов нет."),
         ("/console/topics".to_owned(), "Dead letters", "Непринятые записи"),
         ("/console/topics/moderation.opinions".to_owned(), "Last records", "Последние записи"),
         ("/console/topics/feed.offers".to_owned(), "Readers", "Читатели"),
@@ -60,6 +77,9 @@ async fn every_page_speaks_both_languages_and_shows_hostile_words_harmlessly() {
     browser.language = "en";
     browser.get(&format!("/console/offers/{id}")).await.has("&lt;img src=x onerror=alert(2)&gt;");
     browser.get("/console/topics/moderation.opinions").await.has("&lt;script&gt;alert(4)");
+    for page in [format!("/console/offers/{id}"), "/console/stages/fragile/failures".to_owned()] {
+        browser.get(&page).await.has("&lt;script&gt;alert(5)&lt;/script&gt; &lt;b&gt;не вышло");
+    }
     let load = browser.get(&format!("{seller}/feeds/default/loads/1")).await;
     load.has("&lt;i&gt;id&lt;/i&gt;").has("Нигдеград").has("&lt;b&gt;goods&lt;/b&gt;.jsonl");
     drop(key);

@@ -1,6 +1,6 @@
-//! Everything behind the console in one process: real feeds, offers and snippets on a store in memory.
+//! Everything behind the console in one process: real feeds, offers, stages and snippets on a store in memory.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,14 +13,22 @@ use feeds::{FeedKey, Feeds};
 use files::Files;
 use files::objects::{Memory, SharedObjects};
 use kit::{Clock, Tasks};
+use model::OfferId;
 use offers::Offers;
 use offers::autoload::{Batches, Decisions};
+use offers::stages::Pairs;
+use silver::Silver;
 use snippets::{Registry, Snippets};
+use stages::builtin::video::Videos;
+use stages::stage::{Answer, Fields, Job, Outcome, Stage};
+use stages::{Builtin, Stages};
 use store::{Schema, Store};
 use topics::consume::Handler;
 use topics::{Tokens, Topics};
+use united::United;
 use web::{Access, Code, Problem, Result, Scope};
 use wire::feeds::TaskStatus;
+use wire::stages::PairRow;
 
 pub(crate) const ADMIN: &str = "dvor_1_admin";
 pub(crate) const SERVICE: &str = "dvor_2_service";
@@ -54,10 +62,42 @@ impl Doors for Keys {
     }
 }
 
+/// A stage of the tests: it wants every offer and fails as long as it is told so.
+#[derive(Clone, Default)]
+pub(crate) struct Fragile(Arc<Mutex<Option<String>>>);
+
+impl Fragile {
+    pub(crate) const ID: &str = "fragile";
+
+    pub(crate) fn fails(&self, error: Option<&str>) {
+        *self.0.lock().unwrap() = error.map(str::to_owned);
+    }
+}
+
+#[async_trait]
+impl Stage for Fragile {
+    type Prepared = ();
+
+    fn should_process(&self, _: &Job<'_>, _: &Fields) -> Answer {
+        Answer::No
+    }
+
+    async fn prepare(&self, _: &[&model::Offer]) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn process(&self, _: &Job<'_>, (): &()) -> Result<Outcome, String> {
+        self.0.lock().unwrap().clone().map_or(Ok(Outcome::default()), Err)
+    }
+}
+
 pub(crate) struct World {
     pub(crate) feeds: Feeds,
     pub(crate) offers: Offers,
+    pub(crate) stages: Stages,
+    pub(crate) fragile: Fragile,
     pub(crate) snippets: Snippets,
+    pub(crate) silver: Silver,
     pub(crate) topics: Topics,
     cluster: Cluster,
     tasks: Tasks,
@@ -69,10 +109,13 @@ impl World {
         let tables = [
             feeds::tables(),
             offers::tables(),
+            stages::tables(),
             snippets::tables(),
             topics::tables(),
             files::tables(),
             cluster::tables(),
+            united::tables(),
+            silver::tables(),
         ];
         let (store, clock, tasks) =
             (Store::memory(Schema::new(tables.concat())), Clock::system(), Tasks::default());
@@ -80,7 +123,9 @@ impl World {
         let cluster = Cluster::join(store.clone(), clock.clone(), options, &tasks).await.unwrap();
         let topics =
             Topics::open("embedded:", store.clone(), Tokens::all(), topics::Options::default()).unwrap();
-        for topic in offers::TOPICS.into_iter().chain([files::RELEASES]) {
+        for topic in
+            offers::TOPICS.into_iter().chain([files::RELEASES]).chain(united::TOPICS).chain(silver::TOPICS)
+        {
             topics.ensure(topic, 2).await.unwrap();
         }
         let options = files::Options { reserve_bytes: 0, ..files::Options::new(std::env::temp_dir()) };
@@ -100,20 +145,32 @@ impl World {
         };
         let options = snippets::Options::default();
         let registry = Registry::shipped();
+        let united =
+            United::new(store.clone(), clock.clone(), Catalog::shipped()).with_cluster(cluster.clone());
+        let silver = Silver::new(united);
         let snippets =
-            Snippets::open(store, topics.clone(), Some(cluster.clone()), clock.clone(), registry, options);
+            Snippets::open(store, topics.clone(), cluster.clone(), clock.clone(), registry, options);
         let snippets = snippets.await.unwrap();
         snippets::start(&snippets, 2, &tasks);
+        let fragile = Fragile::default();
+        let builtin = Builtin::new(Fragile::ID, &["title"], fragile.clone());
+        let videos = Videos::new(Vec::new(), fetch::Options::default());
+        let builtins = stages::builtin::all(&offers, videos).into_iter().chain([builtin]).collect();
+        let stages =
+            Stages::new(offers.clone(), stages::Settings::default(), builtins, Box::new(|_, _| None));
+        stages.register().await.unwrap();
         let router = console::router(Parts {
             feeds: feeds.clone(),
             offers: offers.clone(),
+            stages: stages.clone(),
             snippets: Some(snippets.clone()),
+            silver: silver.clone(),
             topics: topics.clone(),
-            cluster: Some(cluster.clone()),
+            cluster: cluster.clone(),
             clock,
             doors: Arc::new(Keys),
         });
-        let world = Self { feeds, offers, snippets, topics, cluster, tasks, router };
+        let world = Self { feeds, offers, stages, fragile, snippets, silver, topics, cluster, tasks, router };
         world.start();
         world
     }
@@ -129,9 +186,13 @@ impl World {
             feeds::results::GROUP,
             feeds::results::Results(self.feeds.clone()),
         );
-        let sweeps =
-            offers::autoload::sweep::run(self.offers.clone(), Some(self.cluster.clone()), shutdown());
-        self.tasks.spawn("sweeps", sweeps);
+        self.read(offers::FOLLOW_TOPIC, "offers", offers::follow::Follows);
+        let walks = offers::follow::FollowerWalks(self.offers.clone());
+        self.tasks.spawn("follower walks", cluster::work::run(self.cluster.clone(), walks, shutdown()));
+        united::start(&self.silver.united, &self.topics, &self.tasks);
+        silver::start(&self.silver, &self.topics, &self.tasks);
+        let sweeps = offers::autoload::sweep::Sweeps(self.offers.clone());
+        self.tasks.spawn("sweeps", cluster::work::run(self.cluster.clone(), sweeps, shutdown()));
     }
 
     fn read(&self, topic: &'static str, group: &'static str, handler: impl Handler + 'static) {
@@ -149,7 +210,9 @@ impl World {
     }
 
     pub(crate) async fn process(&self) {
-        feeds::processor::process_due(&self.feeds, &self.cluster).await.unwrap();
+        let loads = feeds::processor::Loads { feeds: self.feeds.clone(), cluster: self.cluster.clone() };
+        let all: Vec<_> = store::Shard::all().collect();
+        cluster::work::run_due(&loads, &all, self.feeds.clock.now()).await.unwrap();
     }
 
     pub(crate) async fn load(&self, key: &FeedKey, text: &str) -> i64 {
@@ -169,6 +232,32 @@ impl World {
             if wanted(&load) { Ok(load) } else { Err(format!("{load:?}")) }
         })
         .await
+    }
+
+    /// Parks an offer for the fragile stage, as twenty failed runs do.
+    pub(crate) async fn park(&self, id: i64, error: &str) {
+        let now = self.offers.clock.now().0;
+        let pair = PairRow {
+            tries: 20,
+            error: error.to_owned(),
+            failed_at: now,
+            parked_at: now,
+            ..PairRow::default()
+        };
+        let shard = offers::read::shard_of(OfferId::from_raw(id).unwrap());
+        let write = async |tx: &mut store::Tx| {
+            let mut pairs = Pairs::default();
+            pairs.keep(tx, (id, Fragile::ID), None, &pair)?;
+            pairs.finish(tx).await
+        };
+        self.offers.store.transact(shard, write).await.unwrap();
+    }
+
+    /// Lets the stages do what is due.
+    pub(crate) async fn run_stages(&self) {
+        let all: Vec<_> = store::Shard::all().collect();
+        let scheduler = stages::Scheduler(self.stages.clone());
+        cluster::work::run_due(&scheduler, &all, self.offers.clock.now()).await.unwrap();
     }
 
     /// A seller with a load that has good, bad and hostile offers; then a wide second load that the guard holds.

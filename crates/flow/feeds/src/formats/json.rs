@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use super::fields;
+use super::fields::{self, Field};
+use super::listed::record_too_long;
 use super::recognise::Format;
 use super::{Found, Source};
 use crate::fatal::Fatal;
@@ -103,10 +104,11 @@ impl Json {
             _ => value_end(window, 0, limits)?,
         };
         let Some(len) = end else {
-            let most = limits.record_bytes.to_string();
-            let issues = vec![issue::with(issue::error("record_too_long", "", ""), &[&most])];
+            let data = window.data();
+            let id = id_of(&data[..data.len().min(limits.record_bytes)]).unwrap_or_default();
             skip(window, self.shape == Shape::Lines)?;
-            return Ok(Found { line, offer: FeedOffer::default(), issues, len: 0 });
+            let offer = FeedOffer { id, ..FeedOffer::default() };
+            return Ok(Found { line, offer, issues: vec![record_too_long(limits)], len: 0 });
         };
         if len == 0 {
             return Err(broken(window, 0));
@@ -156,10 +158,38 @@ fn read(bytes: &[u8], line: u64) -> (FeedOffer, Vec<Issue>) {
         Err(error) => {
             let mut issue = issue::with(issue::error("json_broken", "", ""), &[&words(&error)]);
             issue.line = if error.line() > 1 { line as i64 + error.line() as i64 - 1 } else { 0 };
+            offer.id = id_of(bytes).unwrap_or_default();
             issues.push(issue);
         }
     }
     (offer, issues)
+}
+
+/// Of an object of which only the beginning is there: its id, so that its offer is not taken for one that is gone.
+fn id_of(data: &[u8]) -> Option<String> {
+    let space =
+        |at: usize| at + data[at.min(data.len())..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+    let mut at = space(1);
+    while data.get(at) == Some(&b'"') {
+        let key_end = Scan { at, depth: 0, quoted: false }.run(data)?;
+        let key: String = serde_json::from_slice(&data[at..key_end]).ok()?;
+        let colon = space(key_end);
+        let value = space(colon + 1);
+        let value_end = Scan { at: value, depth: 0, quoted: false }.run(data)?;
+        if data.get(colon) != Some(&b':') {
+            return None;
+        }
+        if fields::field(&key) == Some(Field::Id) {
+            return match serde_json::from_slice(&data[value..value_end]).ok()? {
+                Value::String(text) => Some(text.trim().to_owned()),
+                Value::Number(number) => Some(number.to_string()),
+                _ => None,
+            };
+        }
+        let comma = space(value_end);
+        at = if data.get(comma) == Some(&b',') { space(comma + 1) } else { return None };
+    }
+    None
 }
 
 /// The error's own place counts from the record.
@@ -320,7 +350,7 @@ fn line_or_value_end(window: &mut Window, limits: &Limits) -> Result<Option<usiz
             let line = &data[..end.unwrap_or(data.len())];
             let whole = Scan { at: 0, depth: 0, quoted: false }.run(line);
             if let Some(whole) = whole {
-                return Ok(Some(whole));
+                return Ok((whole <= limits.record_bytes).then_some(whole));
             }
             if let Some(end) = end {
                 // The next line begins another object: this one is broken.

@@ -153,11 +153,10 @@ impl Source for Listed {
                 Found { line, offer, issues, len }
             }
             Cut::TooLong(len) => {
-                let most = limits.record_bytes.to_string();
-                let issues = vec![issue::with(issue::error("record_too_long", "", ""), &[&most])];
+                let (offer, issues) = too_long(&window.data()[..len], limits);
                 window.consume(len);
                 self.cutter.skip(window)?;
-                Found { line, offer: FeedOffer::default(), issues, len: 0 }
+                Found { line, offer, issues, len: 0 }
             }
         }))
     }
@@ -169,6 +168,17 @@ fn plain(text: &str) -> String {
     let pairs =
         [("&amp;", "&"), ("&quot;", "\""), ("&apos;", "'"), ("&lt;", "<"), ("&gt;", ">"), ("&nbsp;", " ")];
     pairs.iter().fold(text.to_owned(), |text, (name, sign)| text.replace(name, sign))
+}
+
+/// Of a record that is longer than allowed: the id that its beginning says, so that its offer is not taken for one that
+/// is gone.
+pub(super) fn too_long(beginning: &[u8], limits: &Limits) -> (FeedOffer, Vec<Issue>) {
+    // The end may be in the middle of a letter.
+    (scraps(&String::from_utf8_lossy(beginning), limits), vec![record_too_long(limits)])
+}
+
+pub(super) fn record_too_long(limits: &Limits) -> Issue {
+    issue::with(issue::error("record_too_long", "", ""), &[&limits.record_bytes.to_string()])
 }
 
 /// Of a record that cannot be read: its id, so that the offer it belongs to is known.

@@ -223,13 +223,10 @@ impl Source for OwnXml {
                 Found { line, offer, issues, len }
             }
             Cut::TooLong(len) => {
-                let issues = vec![issue::with(
-                    issue::error("record_too_long", "", ""),
-                    &[&limits.record_bytes.to_string()],
-                )];
+                let (offer, issues) = super::listed::too_long(&window.data()[..len], limits);
                 window.consume(len);
                 self.cutter.skip(window)?;
-                Found { line, offer: FeedOffer::default(), issues, len: 0 }
+                Found { line, offer, issues, len: 0 }
             }
         }))
     }

@@ -1,6 +1,7 @@
 //! Tables with a header: CSV with commas, semicolons, bars or tabs; Google's TSV is one of them.
 
 use super::fields::{self, Field};
+use super::listed::record_too_long;
 use super::recognise::{Format, unknown};
 use super::{Found, Source, skeleton};
 use crate::fatal::Fatal;
@@ -74,7 +75,11 @@ impl Source for Table {
         }
         let line = window.line();
         let Some(len) = row_end(window, limits.record_bytes)? else {
-            return too_long(window, line, limits).map(Some);
+            let data = window.data();
+            let beginning = String::from_utf8_lossy(&data[..data.len().min(limits.record_bytes)]);
+            let offer = FeedOffer { id: self.id_of(&beginning), ..FeedOffer::default() };
+            to_next_line(window)?;
+            return Ok(Some(Found { line, offer, issues: vec![record_too_long(limits)], len: 0 }));
         };
         let (offer, issues) = self.row(skeleton::text(&window.data()[..len]));
         Ok(Some(Found { line, offer, issues, len }))
@@ -82,6 +87,15 @@ impl Source for Table {
 }
 
 impl Table {
+    /// Of a row of which only the beginning is there: its id, so that its offer is not taken for one that is gone.
+    fn id_of(&self, beginning: &str) -> String {
+        let mut cells = cells(beginning, self.separator);
+        // The last one may be cut.
+        cells.pop();
+        let place = self.columns.iter().position(|column| column.field == Some(Field::Id));
+        place.and_then(|place| cells.get(place)).map(|id| id.trim().to_owned()).unwrap_or_default()
+    }
+
     fn row(&self, row: &str) -> (FeedOffer, Vec<model::Issue>) {
         let mut offer = FeedOffer::default();
         let mut issues = Vec::new();
@@ -139,23 +153,19 @@ fn row_end(window: &mut Window, most: usize) -> Result<Option<usize>, Fatal> {
     }
 }
 
-/// Goes on at the next line.
-fn too_long(window: &mut Window, line: u64, limits: &Limits) -> Result<Found, Fatal> {
+fn to_next_line(window: &mut Window) -> Result<(), Fatal> {
     loop {
         let data = window.data();
         if let Some(end) = memchr::memchr(b'\n', data) {
             window.consume(end + 1);
-            break;
+            return Ok(());
         }
         let len = data.len();
         window.consume(len);
         if !window.more()? {
-            break;
+            return Ok(());
         }
     }
-    let most = limits.record_bytes.to_string();
-    let issues = vec![issue::with(issue::error("record_too_long", "", ""), &[&most])];
-    Ok(Found { line, offer: FeedOffer::default(), issues, len: 0 })
 }
 
 /// A quote counts where a cell begins with it; elsewhere it is a sign for inches.

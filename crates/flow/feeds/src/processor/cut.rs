@@ -141,7 +141,7 @@ fn feed_record(
     } else {
         match job.unify.unify(&record.offer, settings) {
             Unified::Content(content, issues) => {
-                let fingerprint = fingerprints::of(&content.encode_to_vec());
+                let fingerprint = fingerprints::of_content(&content);
                 travels.content = Some(*content);
                 Some(fingerprints::Unified { fingerprint, issues })
             }

@@ -5,7 +5,9 @@ use files::{Limits, Referrer, Stored};
 use futures::stream;
 use model::Language;
 use store::{Read as _, Tx};
-use wire::feeds::{FeedAbort, FeedTerminal, Fingerprints, QueueRow, TaskError, TaskStatus, feed_message};
+use wire::feeds::{
+    FeedTerminal, Fingerprints, QueueRow, Task, TaskError, TaskSource, TaskStatus, feed_message,
+};
 
 use super::cut::Progress;
 use super::send::SentWhole;
@@ -16,46 +18,81 @@ use crate::tasks::{self, End};
 use crate::upload::new_referrer;
 use crate::{Error, Fatal, Feeds, Result, cleanup, config};
 
-/// Every batch is acknowledged: the terminal message goes out and the results decide.
+/// Every batch is acknowledged: the end of the load is told, and the results decide.
 pub async fn finish(feeds: &Feeds, taken: &Taken, whole: SentWhole) -> Result<()> {
+    match seal(feeds, taken, whole).await? {
+        Some(task) => conclude(feeds, taken, &task).await,
+        None => release(feeds, taken).await,
+    }
+}
+
+/// What is left to do for a load that can no longer be called back.
+pub(super) async fn conclude(feeds: &Feeds, taken: &Taken, task: &Task) -> Result<()> {
+    tell_end(feeds, taken, task).await?;
+    leave(feeds, taken).await
+}
+
+/// T: from here on the load cannot be called back. `None`: it ended meanwhile.
+pub async fn seal(feeds: &Feeds, taken: &Taken, whole: SentWhole) -> Result<Option<Task>> {
     let SentWhole { progress, noted } = whole;
     let kept = keep(feeds, taken, noted).await?;
     let body = async |tx: &mut Tx| {
         taken.lock.check(tx).await?;
         let key = &taken.key;
         let mut task = tasks::find(tx, key, taken.task_id).await?;
-        if task.status() == TaskStatus::TaskInProgress {
-            let now = feeds.clock.now();
-            progress.write_to(&mut task);
-            (task.records, task.batches) = (progress.records, progress.batches);
-            task.terminal_pending = true;
-            task.updated_at = now.0;
-            let patience = now.plus(feeds.settings.results_patience);
-            tasks::set_timer(tx, key, taken.task_id, &mut task, Some(patience))?;
-            tx.put(&TASKS, key.task(taken.task_id), &task)?;
-            tasks::dequeue(tx, key, taken.task_id).await?;
-            let pinned = task.settings.as_ref().and_then(|settings| settings.feed.as_ref());
-            let terminal = FeedTerminal {
-                batches: progress.batches,
-                on_missing: pinned.map_or(0, |settings| settings.on_missing),
-                guard_percent: pinned.map_or(0, |settings| settings.guard_percent),
-                removal: false,
-            };
-            let kind = feed_message::Kind::Terminal(terminal);
-            tasks::tell_offers(tx, key, taken.task_id, &task, kind).await?;
-            name_fingerprints(tx, taken, kept.as_ref()).await?;
+        if task.status() != TaskStatus::TaskInProgress {
+            return Ok(None);
         }
-        Ok(taken.lock.release(tx).await?)
+        progress.write_to(&mut task);
+        (task.records, task.batches) = (progress.records, progress.batches);
+        task.terminal_pending = true;
+        task.updated_at = feeds.clock.now().0;
+        tx.put(&TASKS, key.task(taken.task_id), &task)?;
+        name_fingerprints(tx, taken, kept.as_ref()).await?;
+        Ok(Some(task))
     };
-    let done: Result<()> = feeds.store.transact(taken.key.shard(), body).await;
-    done?;
+    let sealed: Result<Option<Task>> = feeds.store.transact(taken.key.shard(), body).await;
+    let sealed = sealed?;
     if let Some((stored, referrer)) = &kept {
         // A load that was cancelled at the last moment does not name them; then the sweep lets them go.
         if let Err(error) = feeds.files.confirm(&stored.hash, referrer).await {
             tracing::debug!(%referrer, "fingerprints are not confirmed yet: {error}");
         }
     }
+    Ok(sealed)
+}
+
+/// Publishes the terminal message; it is acknowledged when this returns.
+pub async fn tell_end(feeds: &Feeds, taken: &Taken, task: &Task) -> Result<()> {
+    let pinned = task.settings.as_ref().and_then(|settings| settings.feed.as_ref());
+    let removal = task.source() == TaskSource::SourceRemoval;
+    let terminal = FeedTerminal {
+        batches: task.batches,
+        on_missing: pinned.map_or(0, |settings| settings.on_missing),
+        guard_percent: if removal { 0 } else { pinned.map_or(0, |settings| settings.guard_percent) },
+        removal,
+    };
+    let kind = feed_message::Kind::Terminal(terminal);
+    let message = tasks::message(&taken.key, taken.task_id, task, kind);
+    feeds.topics.publish(crate::FEED_OFFERS_TOPIC, vec![message]).await?;
     Ok(())
+}
+
+/// T: the load makes way for the next one. Its results may have ended it already.
+pub async fn leave(feeds: &Feeds, taken: &Taken) -> Result<()> {
+    let body = async |tx: &mut Tx| {
+        taken.lock.check(tx).await?;
+        let key = &taken.key;
+        let mut task = tasks::find(tx, key, taken.task_id).await?;
+        if !tasks::is_final(task.status()) {
+            let patience = feeds.clock.now().plus(feeds.settings.results_patience);
+            tasks::set_timer(tx, key, taken.task_id, &mut task, Some(patience))?;
+            tx.put(&TASKS, key.task(taken.task_id), &task)?;
+        }
+        tasks::dequeue(tx, key, taken.task_id).await?;
+        Ok(taken.lock.release(tx).await?)
+    };
+    feeds.store.transact(taken.key.shard(), body).await
 }
 
 type Kept = Option<(Stored, Referrer)>;
@@ -114,33 +151,30 @@ async fn fail(tx: &mut Tx, feeds: &Feeds, taken: &Taken, error: TaskError) -> Re
     if task.status() != TaskStatus::TaskInProgress {
         return Ok(());
     }
-    let abort = FeedAbort { reason: error.code.clone() };
-    let kind = feed_message::Kind::Abort(abort);
-    tasks::tell_offers(tx, key, taken.task_id, &task, kind).await?;
+    tasks::send_abort(tx, key, taken.task_id, &task, &error.code).await?;
     tasks::end(tx, feeds, key, taken.task_id, &mut task, End::with(TaskStatus::TaskFailed, error)).await
 }
 
-/// Nobody's fault, or not the file's: the load waits in the queue, and fails after so many tries.
+/// Nobody's fault, or not the file's: the load waits in the queue, and fails after its last try. One that can no longer be
+/// called back is tried until it is told.
 pub async fn put_off(feeds: &Feeds, taken: &Taken, error: TaskError) -> Result<()> {
     let body = async |tx: &mut Tx| {
         taken.lock.check(tx).await?;
         let key = &taken.key;
         let before = tx.get(&TASK_QUEUE, key.task(taken.task_id)).await?.unwrap_or_default();
         let tries = before.tries + 1;
-        if tries >= feeds.settings.process_tries {
+        let mut task = tasks::find(tx, key, taken.task_id).await?;
+        if tries >= feeds.settings.process_tries && !task.terminal_pending {
             let message = format!("given up after {tries} tries: {}", spoken(&error));
             fail(tx, feeds, taken, TaskError { message, ..error.clone() }).await?;
-        } else {
-            let mut task = tasks::find(tx, key, taken.task_id).await?;
-            if task.status() == TaskStatus::TaskInProgress {
-                let wait = config::wait(feeds.settings.process_backoff, tries);
-                tasks::dequeue(tx, key, taken.task_id).await?;
-                let not_before = feeds.clock.now().plus(wait).0;
-                tasks::enqueue(tx, key, taken.task_id, QueueRow { not_before, tries })?;
-                task.error = Some(error.clone());
-                task.updated_at = feeds.clock.now().0;
-                tx.put(&TASKS, key.task(taken.task_id), &task)?;
-            }
+        } else if !tasks::is_final(task.status()) {
+            let wait = config::wait(feeds.settings.process_backoff, tries);
+            tasks::dequeue(tx, key, taken.task_id).await?;
+            let not_before = feeds.clock.now().plus(wait).0;
+            tasks::enqueue(tx, key, taken.task_id, QueueRow { not_before, tries, ..before })?;
+            task.error = Some(error.clone());
+            task.updated_at = feeds.clock.now().0;
+            tx.put(&TASKS, key.task(taken.task_id), &task)?;
         }
         Ok(taken.lock.release(tx).await?)
     };

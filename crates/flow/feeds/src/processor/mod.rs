@@ -2,11 +2,16 @@
 //!
 //! | step | what | a crash behind it leaves |
 //! | --- | --- | --- |
-//! | [`take`] (T) | the feed's first load in the queue: lock, `in_progress`, what it is compared with is pinned | a lock of a dead holder and a load in the queue: the next process takes both |
+//! | [`take`] (T) | the feed's first load in the queue: lock, `in_progress`, what it is compared with is pinned, the feed's known content is forgotten | a lock of a dead holder and a load in the queue: the next process takes both |
 //! | [`send`] | the file is read and cut, batches are published in order, each acknowledged before the next go; now and then (T) the progress is noted, under the lock | batches in the topic; the next try sends the same ones under the same numbers, and the offers ignore repeats |
 //! | keep fingerprints | the file of hashes is stored, its reference pending | a pending reference; the sweep hears `Gone` |
-//! | [`finish`] (T) | `terminal_pending`, the terminal message in the outbox, out of the queue, lock released, fingerprints named | a load that waits for results; the relay sends the terminal message |
+//! | [`seal`] (T) | `terminal_pending`: nothing can be called back; fingerprints named | a load in the queue whose batches are all there: the next process goes on with the terminal message |
 //! | confirm | the fingerprints' reference is held | a pending reference; the sweep hears `Held` |
+//! | [`tell_end`] | the terminal message is published and acknowledged | the same; the next process publishes it again, and the offers know a repeat |
+//! | [`leave`] (T) | out of the queue, the timer of the results set, lock released | a load that waits for results |
+//!
+//! The next load of the feed comes to the front of the queue only with [`leave`], so its batches never overtake a terminal
+//! message. The removal of a feed is a load without batches that begins at [`tell_end`].
 //!
 //! [`give_up`] (T) ends a load whose file is broken, with an abort for the offers in the same transaction, so nothing is
 //! taken away on its account. [`put_off`] (T) leaves a load in the queue for later. Every transaction checks the lock by
@@ -19,28 +24,28 @@ mod input;
 pub(crate) use input::input;
 mod send;
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use cluster::work::{Done, Due, Entry, Plan, Work, WorkError as _, head};
 use cluster::{Cluster, Lock};
-use futures::future::BoxFuture;
-use kit::{Backoff, Shutdown};
+use kit::{Backoff, Timestamp};
 use store::{Range, Read as _, Shard, Tx};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tracing::Instrument as _;
 use wire::feeds::{Fingerprints, QueueRow, Task, TaskError, TaskSettings, TaskSource, TaskStatus};
 
 use crate::tables::{FEED, TASK_DUE, TASK_QUEUE, TASKS};
 use crate::tasks::{self, FeedKey, said};
-use crate::work::{self, Done, Found, Work};
-use crate::{Feeds, Result, fingerprints};
+use crate::timers::due_load;
+use crate::{Error, Feeds, Result, fingerprints};
 
-pub use end::{finish, give_up, put_off};
+pub use end::{finish, give_up, leave, put_off, seal, tell_end};
 pub use send::{Sent, SentWhole, send};
 
 pub const ROLE: &str = "feed-processor";
 const LOCK: &str = "feedprocessor";
-/// Due loads of a shard that one look brings.
-const LOOK: usize = 16;
+/// A file that kills its process this often is broken.
+const MAX_TRIES: u32 = 10;
 
 /// A load that this process works on.
 pub struct Taken {
@@ -50,80 +55,52 @@ pub struct Taken {
     lock: Lock,
 }
 
-/// Processes loads until the shutdown is called.
-pub async fn run(feeds: Feeds, cluster: Cluster, shutdown: Shutdown) {
-    let (all, large) = (feeds.settings.loads.max(2), feeds.settings.loads.max(2) - 1);
-    let slots = Arc::new((Semaphore::new(all), Semaphore::new(large)));
-    let (feeds, cluster) = (&feeds, &cluster);
-    let look = |shards| -> BoxFuture<'_, _> { Box::pin(look(feeds, shards)) };
-    let run = |(key, task_id): (FeedKey, i64)| -> BoxFuture<'_, _> {
-        let slots = slots.clone();
-        Box::pin(async move {
-            let _slots = wait_for_slot(feeds, &slots, &key, task_id).await?;
-            process(feeds, cluster, &key, task_id).await
-        })
-    };
-    let wakes = feeds.store.wakes().listen(crate::QUEUE_CHANNEL);
-    let work = Work { cluster, clock: &feeds.clock, role: ROLE, wakes, at_once: 64 };
-    work::work(work, look, run, &shutdown).await;
+/// Loads that wait in the queue.
+pub struct Loads {
+    pub feeds: Feeds,
+    pub cluster: Cluster,
 }
 
-/// Large files leave one slot to the small ones.
-async fn wait_for_slot<'a>(
-    feeds: &Feeds,
-    (all, large): &'a (Semaphore, Semaphore),
-    key: &FeedKey,
-    task_id: i64,
-) -> Result<Option<(SemaphorePermit<'a>, Option<SemaphorePermit<'a>>)>> {
-    let task = feeds.store.get(&TASKS, key.shard(), key.task(task_id)).await?;
-    let bytes = task.and_then(|task| task.file).map_or(0, |file| file.bytes as u64);
-    let is_large = bytes > feeds.settings.small_file_bytes;
-    let large = if is_large { large.acquire().await.ok() } else { None };
-    Ok(all.acquire().await.ok().map(|slot| (slot, large)))
-}
+#[async_trait]
+impl Work for Loads {
+    type Key = (FeedKey, i64);
+    type Error = Error;
 
-async fn look(feeds: &Feeds, shards: Vec<Shard>) -> Result<Found<(FeedKey, i64)>> {
-    let now = feeds.clock.now();
-    let mut found = Found { due: Vec::new(), later: Vec::new() };
-    let rows = feeds.store.scan_shards(&TASK_DUE, &shards, Range::all(LOOK)).await?;
-    for (shard, (not_before, seller, namespace, task_id), ()) in rows {
-        if not_before <= now.0 {
-            found.due.push((shard, (FeedKey { seller, namespace }, task_id)));
-        } else {
-            found.later.push((shard, kit::Timestamp(not_before)));
-        }
+    fn plan(&self) -> Plan {
+        let at_once = self.feeds.settings.loads.max(2);
+        let plan = Plan::new("feed processor", ROLE, crate::QUEUE_CHANNEL, at_once);
+        Plan { max_tries: Some(MAX_TRIES), ..plan }
     }
-    found.later.reverse();
-    Ok(found)
-}
 
-/// Everything that is due in the store now, once; for tests and for a single process that wants no loop.
-pub async fn process_due(feeds: &Feeds, cluster: &Cluster) -> Result<usize> {
-    let mut worked = 0;
-    loop {
-        let found = look(feeds, Shard::all().collect()).await?;
-        let mut any = false;
-        for (_, (key, task_id)) in found.due {
-            any |= matches!(process(feeds, cluster, &key, task_id).await?, Done::Worked);
+    async fn due(&self, shards: &[Shard], now: Timestamp) -> Result<Due<(FeedKey, i64)>> {
+        // Large files leave one slot to the small ones.
+        let entry = |row, bytes: i64| {
+            let long = bytes.unsigned_abs() > self.feeds.settings.small_file_bytes;
+            Entry { long, ..due_load(row, ()) }
+        };
+        Ok(head(&self.feeds.store, &TASK_DUE, shards, now, entry).await?)
+    }
+
+    async fn run(&self, _: Shard, (key, task_id): &(FeedKey, i64)) -> Result<Done> {
+        process(&self.feeds, &self.cluster, key, *task_id).await
+    }
+
+    /// A file that keeps killing its process is broken; one that is with the offers already is no longer read.
+    async fn give_up(&self, _: Shard, (key, task_id): &(FeedKey, i64), reason: &str) -> Result<()> {
+        let Some(taken) = take(&self.feeds, &self.cluster, key, *task_id).await? else { return Ok(()) };
+        if taken.task.terminal_pending {
+            return end::conclude(&self.feeds, &taken, &taken.task).await;
         }
-        if !any {
-            return Ok(worked);
-        }
-        worked += 1;
+        give_up(&self.feeds, &taken, said("killed_its_worker", format!("the file {reason}"))).await
     }
 }
 
 /// One load from taking to its end, whatever the end is.
 pub(crate) async fn process(feeds: &Feeds, cluster: &Cluster, key: &FeedKey, task_id: i64) -> Result<Done> {
     let Some(taken) = take(feeds, cluster, key, task_id).await? else { return Ok(Done::NotNow) };
-    let ended = match send(feeds, &taken).await {
-        Ok(Sent::Whole(whole)) => finish(feeds, &taken, whole).await,
-        Ok(Sent::Stopped) => end::release(feeds, &taken).await,
-        Ok(Sent::Broken(fatal)) if !fatal.transient => give_up(feeds, &taken, end::error_of(&fatal)).await,
-        Ok(Sent::Broken(fatal)) => put_off(feeds, &taken, end::error_of(&fatal)).await,
-        Err(error) => Err(error),
-    };
-    match ended {
+    let span = tracing::info_span!("load", otel.name = "process load", seller = key.seller, task_id);
+    kit::trace::follow(&span, [taken.task.traceparent.as_str()]);
+    match to_its_end(feeds, &taken).instrument(span).await {
         Ok(()) => {}
         Err(error) if error.is_fenced() => return Ok(Done::NotNow),
         Err(error) => {
@@ -136,7 +113,18 @@ pub(crate) async fn process(feeds: &Feeds, cluster: &Cluster, key: &FeedKey, tas
             insist_on_putting_off(feeds, &taken, said("unavailable", error.to_string())).await;
         }
     }
-    Ok(Done::Worked)
+    Ok(Done::Finished)
+}
+
+async fn to_its_end(feeds: &Feeds, taken: &Taken) -> Result<()> {
+    let sent = if taken.task.terminal_pending { Ok(Sent::Before) } else { send(feeds, taken).await };
+    match sent? {
+        Sent::Whole(whole) => finish(feeds, taken, whole).await,
+        Sent::Before => end::conclude(feeds, taken, &taken.task).await,
+        Sent::Stopped => end::release(feeds, taken).await,
+        Sent::Broken(fatal) if !fatal.transient => give_up(feeds, taken, end::error_of(&fatal)).await,
+        Sent::Broken(fatal) => put_off(feeds, taken, end::error_of(&fatal)).await,
+    }
 }
 
 /// The lock is this process's own, and nobody takes it over while it lives: it is given back however long the store is
@@ -152,9 +140,13 @@ async fn insist_on_putting_off(feeds: &Feeds, taken: &Taken, error: TaskError) {
     }
 }
 
-/// T: this process works on the load, if it is the feed's next one and nobody else does.
+/// T: this process works on the load, if it is the feed's next one, nobody else does, and the feed is not paused.
 pub async fn take(feeds: &Feeds, cluster: &Cluster, key: &FeedKey, task_id: i64) -> Result<Option<Taken>> {
     let body = async |tx: &mut Tx| {
+        if waits_for_resume(tx, key, task_id).await? {
+            tasks::park(tx, key, task_id).await?;
+            return Ok(None);
+        }
         let first = tx.scan(&TASK_QUEUE, Range::prefix(key.row(), 1)?).await?;
         match first.first() {
             Some(((.., first), _)) if *first == task_id => {}
@@ -165,21 +157,39 @@ pub async fn take(feeds: &Feeds, cluster: &Cluster, key: &FeedKey, task_id: i64)
             return Ok(None);
         };
         let mut task = tasks::find(tx, key, task_id).await?;
-        if !task.begun {
-            let feed = tx.get(&FEED, key.row()).await?.unwrap_or_default();
-            let same = feed.fingerprints.filter(|known| known.task_id >= feed.first_task_id);
-            let wanted = task.source() != TaskSource::SourceFollowUp;
-            if let Some(settings) = &mut task.settings {
-                settings.same = same.filter(|known| wanted && fits(known, settings));
-            }
+        begin(tx, key, task_id, &mut task).await?;
+        if !task.terminal_pending {
+            task.set_status(TaskStatus::TaskInProgress);
         }
-        task.begun = true;
-        task.set_status(TaskStatus::TaskInProgress);
         task.updated_at = feeds.clock.now().0;
         tx.put(&TASKS, key.task(task_id), &task)?;
         Ok(Some(Taken { key: key.clone(), task_id, task, lock }))
     };
     feeds.store.transact(key.shard(), body).await
+}
+
+/// A load that has begun goes on, whatever the feed's state.
+async fn waits_for_resume(tx: &Tx, key: &FeedKey, task_id: i64) -> Result<bool> {
+    let is_paused = tx.get(&FEED, key.row()).await?.is_some_and(|feed| feed.paused);
+    Ok(is_paused && tx.get(&TASKS, key.task(task_id)).await?.is_some_and(|task| !task.begun))
+}
+
+/// The first try of a load: what it is compared with is pinned, and what the feed knew of its content no longer counts,
+/// since this load may change the offers and then fail. A dry run changes nothing, and all of its content travels: it is
+/// asked what exactly would happen, and no load may follow from it.
+async fn begin(tx: &mut Tx, key: &FeedKey, task_id: i64, task: &mut Task) -> Result<()> {
+    let first_try = !std::mem::replace(&mut task.begun, true);
+    let Some(mut feed) = tx.get(&FEED, key.row()).await?.filter(|_| first_try && !task.dry_run) else {
+        return Ok(());
+    };
+    // Fingerprints of a load before the last one do not say what the offers have now.
+    let same = feed.fingerprints.as_ref().filter(|known| known.task_id == feed.began_task_id);
+    let wanted = task.source() != TaskSource::SourceFollowUp;
+    if let Some(settings) = &mut task.settings {
+        settings.same = same.filter(|known| wanted && fits(known, settings)).cloned();
+    }
+    (feed.known, feed.began_task_id) = (None, task_id);
+    Ok(tx.put(&FEED, key.row(), &feed)?)
 }
 
 /// A load whose predecessor was put off comes due after it, so that it does not stand before it in `task_due`.

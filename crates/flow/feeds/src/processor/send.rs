@@ -24,6 +24,8 @@ const WAITING: usize = 8;
 /// How sending ended.
 pub enum Sent {
     Whole(SentWhole),
+    /// An earlier try has sent everything, and only the end is to be told.
+    Before,
     /// The load was cancelled meanwhile; there is nothing left to do.
     Stopped,
     /// The file cannot be read.

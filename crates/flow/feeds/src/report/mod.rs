@@ -86,5 +86,6 @@ pub fn type_name(kind: IssueType) -> &'static str {
         IssueType::Ban => "banned",
         IssueType::Duplicate => "duplicate",
         IssueType::Photo => "photo",
+        IssueType::Video => "video",
     }
 }

@@ -1,14 +1,12 @@
 //! What the goods are, by the catalog.
 
-use catalog::{AttributeKind, AttributeProblem, Given, Language, ProblemKind, Typed, Value};
+use catalog::{AttributeKind, AttributeProblem, Catalog, Given, Language, ProblemKind, Typed, Value};
+use model::limits::{MAX_ATTRIBUTES, MAX_OPTION_CHARS};
 use model::{Attribute, Issue, value};
 
 use super::Knowledge;
 use crate::issue;
 use crate::offer::FeedOffer;
-
-/// Attributes given by one offer; more are not looked at.
-const MOST_ATTRIBUTES: usize = 200;
 
 /// The id of the category; empty if it could not be recognised, and then an error says so.
 pub(super) fn recognise(
@@ -58,7 +56,7 @@ pub(super) fn attributes(
     let mut given: Vec<Given<'_>> = offer
         .attributes
         .iter()
-        .take(MOST_ATTRIBUTES)
+        .take(MAX_ATTRIBUTES)
         .map(|one| Given { name: &one.name, value: one.value.trim(), unit: &one.unit })
         .collect();
     let catalog = knowledge.recogniser.catalog();
@@ -69,10 +67,13 @@ pub(super) fn attributes(
     {
         given.push(Given { name: &brand.names.ru, value: offer.vendor.trim(), unit: "" });
     }
-    let found = knowledge.recogniser.recognise_attributes(category, &given, title);
+    let mut found = knowledge.recogniser.recognise_attributes(category, &given, title);
     let mut attributes: Vec<Attribute> = Vec::new();
     for typed in found.values {
-        add(&mut attributes, typed, knowledge);
+        match too_long(&typed, catalog) {
+            Some(problem) => found.problems.push(problem),
+            None => add(&mut attributes, typed, knowledge),
+        }
     }
     for problem in found.problems {
         let there = |id: &String| attributes.iter().any(|attribute| attribute.id == *id);
@@ -83,6 +84,20 @@ pub(super) fn attributes(
         }
     }
     attributes
+}
+
+/// A text of the catalog has a length of its own; one that an open list does not name has ours.
+fn too_long(typed: &Typed, catalog: &Catalog) -> Option<AttributeProblem> {
+    let Value::Text(text) = &typed.value else { return None };
+    let known = catalog.attribute(&typed.attribute)?;
+    let is_open = matches!(known.kind, AttributeKind::Enum { .. });
+    (is_open && text.chars().count() > MAX_OPTION_CHARS).then(|| AttributeProblem {
+        kind: ProblemKind::TooLong,
+        attribute: Some(typed.attribute.clone()),
+        name: known.names.ru.clone(),
+        value: text.clone(),
+        suggestion: None,
+    })
 }
 
 fn add(attributes: &mut Vec<Attribute>, typed: Typed, knowledge: &Knowledge) {

@@ -1,15 +1,14 @@
 //! Whom a buyer calls.
 
+use model::limits::{MAX_CONTACT_NAME_CHARS, MAX_EMAIL_CHARS, MAX_PHONES};
 use model::{Contacts, Issue};
 
 use crate::issue;
 use crate::offer::FeedOffer;
 
-const MOST_PHONES: usize = 10;
-
 pub(super) fn contacts(offer: &FeedOffer, issues: &mut Vec<Issue>) -> Option<Contacts> {
     let mut phones = Vec::new();
-    for phone in offer.phones.iter().take(MOST_PHONES) {
+    for phone in offer.phones.iter().take(MAX_PHONES) {
         match number(phone) {
             Some(number) if !phones.contains(&number) => phones.push(number),
             Some(_) => {}
@@ -21,7 +20,8 @@ pub(super) fn contacts(offer: &FeedOffer, issues: &mut Vec<Issue>) -> Option<Con
         issues.push(issue::warning("bad_email", "email", &email));
         email.clear();
     }
-    let name = super::limited(super::html::line(&offer.contact_name), "contact", 200, issues);
+    let name =
+        super::limited(super::html::line(&offer.contact_name), "contact", MAX_CONTACT_NAME_CHARS, issues);
     let any = !name.is_empty() || !phones.is_empty() || !email.is_empty();
     any.then_some(Contacts { name, phones, email })
 }
@@ -49,6 +49,7 @@ fn is_email(text: &str) -> bool {
             && host.contains('.')
             && !host.starts_with('.')
             && !text.contains(char::is_whitespace)
+            && text.chars().count() <= MAX_EMAIL_CHARS
     })
 }
 

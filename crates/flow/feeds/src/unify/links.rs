@@ -5,11 +5,15 @@ use std::fmt::Write as _;
 
 use memchr::memchr3;
 use model::Issue;
+use model::limits::MAX_URL_CHARS;
 
 use crate::issue;
 
-pub(super) const MOST_IMAGES: usize = 30;
-const LINK_BYTES: usize = 2_048;
+/// The address of a photo: one from the web, or one that the seller uploaded.
+pub(super) fn image(text: &str, issues: &mut Vec<Issue>) -> String {
+    let text = text.trim();
+    if model::photo_url::is_upload(text) { text.to_owned() } else { link("images", text, issues) }
+}
 
 /// An http or https address in ASCII; empty if it is none.
 pub(super) fn link(field: &str, text: &str, issues: &mut Vec<Issue>) -> String {
@@ -30,7 +34,7 @@ pub(super) fn link(field: &str, text: &str, issues: &mut Vec<Issue>) -> String {
         return String::new();
     }
     let encoded = if legal { whole.into_owned() } else { encoded(&whole) };
-    if encoded.len() > LINK_BYTES {
+    if encoded.len() > MAX_URL_CHARS {
         issues.push(issue::warning("bad_url", field, text));
         return String::new();
     }
@@ -67,6 +71,16 @@ fn encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_uploaded_photo_is_named_by_its_address() {
+        let mut issues = Vec::new();
+        let upload = model::photo_url::of_upload(&"ab".repeat(32));
+        assert_eq!(image(&format!(" {upload} "), &mut issues), upload);
+        assert!(issues.is_empty());
+        assert_eq!(image("/photos/ab/original", &mut issues), "");
+        assert_eq!((issues[0].code.as_str(), issues[0].field.as_str()), ("bad_url", "images"));
+    }
 
     #[test]
     fn links_are_mended_or_refused() {

@@ -1,5 +1,6 @@
 //! Weight and size.
 
+use model::limits::{MAX_GRAMS, MAX_MM};
 use model::{Dimensions, Issue};
 
 use crate::issue;
@@ -27,23 +28,28 @@ const LENGTHS: &[(&str, f64)] = &[
     ("м", 1_000.0),
     ("in", 25.4),
 ];
-/// A thousand tonnes, and a kilometre.
-const MOST: f64 = 1e9;
 
 /// 0: not said.
 pub(super) fn grams(offer: &FeedOffer, issues: &mut Vec<Issue>) -> i64 {
-    measure("weight", &offer.weight, &offer.weight_unit, WEIGHTS, issues)
+    measure("weight", &offer.weight, &offer.weight_unit, WEIGHTS, MAX_GRAMS, issues)
 }
 
 pub(super) fn dimensions(offer: &FeedOffer, issues: &mut Vec<Issue>) -> Option<Dimensions> {
-    let mut one = |field: &str, text: &str| measure(field, text, &offer.size_unit, LENGTHS, issues);
+    let mut one = |field: &str, text: &str| measure(field, text, &offer.size_unit, LENGTHS, MAX_MM, issues);
     let (length_mm, width_mm, height_mm) =
         (one("length", &offer.length), one("width", &offer.width), one("height", &offer.height));
     let any = length_mm > 0 || width_mm > 0 || height_mm > 0;
     any.then_some(Dimensions { length_mm, width_mm, height_mm })
 }
 
-fn measure(field: &str, text: &str, unit: &str, units: &[(&str, f64)], issues: &mut Vec<Issue>) -> i64 {
+fn measure(
+    field: &str,
+    text: &str,
+    unit: &str,
+    units: &[(&str, f64)],
+    most: i64,
+    issues: &mut Vec<Issue>,
+) -> i64 {
     if text.is_empty() {
         return 0;
     }
@@ -60,7 +66,7 @@ fn measure(field: &str, text: &str, unit: &str, units: &[(&str, f64)], issues: &
         text.replace(',', ".").replace([' ', '\u{A0}'], "").parse().ok()
     };
     match number.map(|number| number * factor) {
-        Some(value) if (0.0..=MOST).contains(&value) => value.round() as i64,
+        Some(value) if (0.0..=most as f64).contains(&value) => value.round() as i64,
         _ => {
             issues.push(issue::warning("not_a_number", field, text));
             0

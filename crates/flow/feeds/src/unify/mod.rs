@@ -10,17 +10,15 @@ mod price;
 
 use catalog::{Catalog, Recogniser};
 use geo::Places;
+use model::limits::{
+    MAX_BARCODE_CHARS, MAX_CONTENT_BYTES, MAX_DESCRIPTION_CHARS, MAX_PHOTOS, MAX_TITLE_CHARS,
+    MAX_VENDOR_CHARS,
+};
 use model::{Content, Issue};
 use prost::Message as _;
 
 use crate::issue;
 use crate::offer::FeedOffer;
-
-const TITLE_CHARACTERS: usize = 300;
-const DESCRIPTION_CHARACTERS: usize = 50_000;
-const SHORT_CHARACTERS: usize = 200;
-/// Of seller-written content.
-const CONTENT_BYTES: usize = 102_400;
 
 /// What offers are understood by: built once, then only read.
 pub struct Knowledge {
@@ -55,7 +53,7 @@ impl Default for Settings {
 /// The same offer, knowledge and settings give the same content, byte for byte.
 pub fn unify(offer: &FeedOffer, knowledge: &Knowledge, settings: &Settings) -> (Content, Vec<Issue>) {
     let mut issues = Vec::new();
-    let title = limited(html::line(&offer.title), "title", TITLE_CHARACTERS, &mut issues);
+    let title = limited(html::line(&offer.title), "title", MAX_TITLE_CHARS, &mut issues);
     if title.is_empty() {
         issues.push(issue::error("required", "title", ""));
     }
@@ -66,15 +64,15 @@ pub fn unify(offer: &FeedOffer, knowledge: &Knowledge, settings: &Settings) -> (
     };
     let mut images: Vec<String> = Vec::new();
     for image in &offer.images {
-        let link = links::link("images", image, &mut issues);
+        let link = links::image(image, &mut issues);
         if !link.is_empty() && !images.contains(&link) {
             images.push(link);
         }
     }
-    if images.len() > links::MOST_IMAGES {
-        let numbers = [images.len().to_string(), links::MOST_IMAGES.to_string()];
+    if images.len() > MAX_PHOTOS {
+        let numbers = [images.len().to_string(), MAX_PHOTOS.to_string()];
         issues.push(issue::with(issue::warning("too_many", "images", ""), &[&numbers[0], &numbers[1]]));
-        images.truncate(links::MOST_IMAGES);
+        images.truncate(MAX_PHOTOS);
     }
     let content = Content {
         category_id,
@@ -83,7 +81,7 @@ pub fn unify(offer: &FeedOffer, knowledge: &Knowledge, settings: &Settings) -> (
         description: limited(
             html::text(&offer.description),
             "description",
-            DESCRIPTION_CHARACTERS,
+            MAX_DESCRIPTION_CHARS,
             &mut issues,
         ),
         price: price::price(offer, settings, &mut issues),
@@ -93,15 +91,15 @@ pub fn unify(offer: &FeedOffer, knowledge: &Knowledge, settings: &Settings) -> (
         video_url: links::link("video", &offer.video, &mut issues),
         location: place::location(offer, knowledge, settings, &mut issues),
         contacts: contacts::contacts(offer, &mut issues),
-        vendor: limited(html::line(&offer.vendor), "vendor", SHORT_CHARACTERS, &mut issues),
-        barcode: limited(html::line(&offer.barcode), "barcode", SHORT_CHARACTERS, &mut issues),
+        vendor: limited(html::line(&offer.vendor), "vendor", MAX_VENDOR_CHARS, &mut issues),
+        barcode: limited(html::line(&offer.barcode), "barcode", MAX_BARCODE_CHARS, &mut issues),
         weight_grams: measures::grams(offer, &mut issues),
         dimensions: measures::dimensions(offer, &mut issues),
         url: links::link("url", &offer.url, &mut issues),
     };
     let bytes = content.encoded_len();
-    if bytes > CONTENT_BYTES {
-        let numbers = [bytes.to_string(), CONTENT_BYTES.to_string()];
+    if bytes > MAX_CONTENT_BYTES {
+        let numbers = [bytes.to_string(), MAX_CONTENT_BYTES.to_string()];
         issues.push(issue::with(issue::error("too_large", "", ""), &[&numbers[0], &numbers[1]]));
     }
     (content, issues)

@@ -1,6 +1,7 @@
 //! Where the goods are.
 
 use geo::{Answer, Place};
+use model::limits::MAX_ADDRESS_CHARS;
 use model::{Issue, Location};
 
 use super::{Knowledge, Settings};
@@ -14,7 +15,8 @@ pub(super) fn location(
     settings: &Settings,
     issues: &mut Vec<Issue>,
 ) -> Option<Location> {
-    let mut address = super::html::line(&offer.address);
+    let address = super::html::line(&offer.address);
+    let mut address = super::limited(address, "location", MAX_ADDRESS_CHARS, issues);
     if let Some((lat, lon)) = coordinates(offer, issues) {
         if let Some((place, _)) = knowledge.places.nearest(lat, lon) {
             return Some(Location { lat: Some(lat), lon: Some(lon), address, ..at(place) });
@@ -22,7 +24,7 @@ pub(super) fn location(
         issues.push(issue::warning("bad_coordinates", "location", &format!("{lat}, {lon}")));
     }
     if address.is_empty() {
-        address.clone_from(&settings.address);
+        address = super::limited(settings.address.clone(), "location", MAX_ADDRESS_CHARS, issues);
     }
     if address.is_empty() {
         issues.push(issue::warning("geo_missing", "location", ""));

@@ -52,6 +52,37 @@ async fn death_after_sending() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn death_before_and_after_the_terminal_message() {
+    let world = World::new().await;
+    let key = seller();
+    world.load(&key, &many(0..10)).await;
+    for (last, is_told) in [(4, false), (3, true)] {
+        let task_id = world.upload(&key, &many(0..last)).await;
+        let behind = world.upload(&key, &many(0..last)).await;
+        let taken = processor::take(&world.feeds, &world.cluster, &key, task_id).await.unwrap().unwrap();
+        let Sent::Whole(whole) = processor::send(&world.feeds, &taken).await.unwrap() else { panic!() };
+        let sealed = processor::seal(&world.feeds, &taken, whole).await.unwrap().unwrap();
+        if is_told {
+            processor::tell_end(&world.feeds, &taken, &sealed).await.unwrap();
+        }
+        world.settle().await;
+        let late = feeds::decide::cancel(&world.feeds, &key, task_id).await;
+        assert!(late.is_err(), "it cannot be called back: {late:?}");
+        let next = processor::take(&world.feeds, &world.cluster, &key, behind).await.unwrap();
+        assert!(next.is_none(), "the next load waits for the end of this one");
+        let sent = world.offers.state(&key, |state| (state.batches, state.repeats));
+        lock_is_old(&world);
+        world.process().await;
+        let load = world.ended(&key, task_id).await;
+        assert_eq!(load.task.status(), TaskStatus::TaskSucceeded, "{:?}", load.task.error);
+        assert_eq!(world.ended(&key, behind).await.task.status(), TaskStatus::TaskSucceeded);
+        assert_eq!(world.offers.live(&key).len(), last);
+        let (batches, repeats) = world.offers.state(&key, |state| (state.batches, state.repeats));
+        assert_eq!((batches - sent.0, repeats - sent.1), (1, 0), "only the end was told again");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn death_of_an_upload_before_its_load_is_made() {
     let world = World::new().await;
     let key = seller();

@@ -2,9 +2,10 @@
 
 const PAGE: &str = include_str!("../../../../../docs/feed-formats.md");
 
-/// Said by others: of photos, of moderation and quotas, and of offers made by hand.
+/// Said by others: of photos and videos, of moderation and quotas, and of offers made by hand.
 fn of_others(code: &str) -> bool {
     code.starts_with("photo_")
+        || code.starts_with("video_")
         || ["banned", "quota_offers", "unknown_field", "category_not_a_leaf"].contains(&code)
 }
 

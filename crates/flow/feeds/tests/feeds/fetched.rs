@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use feeds::config::Settings;
+use feeds::loader::DueFeeds;
+use feeds::webhooks::Webhooks;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use wire::feeds::{FeedSettings, OnMissing, TaskSource, TaskStatus};
@@ -93,7 +95,7 @@ async fn loads(world: &World) -> Vec<feeds::history::Load> {
 }
 
 async fn fetch(world: &World) -> usize {
-    feeds::loader::load_due(&world.feeds, &world.cluster).await.unwrap()
+    world.run_due(&DueFeeds { feeds: world.feeds.clone(), cluster: world.cluster.clone() }).await
 }
 
 #[tokio::test]
@@ -153,6 +155,104 @@ async fn a_feed_is_fetched_by_its_period_and_unchanged_content_is_not_processed(
     feeds::feed::fetch_now(&world.feeds, &key).await.unwrap();
     fetch(&world).await;
     assert_eq!(loads(&world).await[0].task.status(), TaskStatus::TaskQueued);
+}
+
+fn prices(price: i64) -> String {
+    goods(&[("1", "Drill", price), ("2", "Saw", price)])
+}
+
+/// Fetches what the server says now.
+async fn fetch_now(world: &World) {
+    feeds::feed::fetch_now(&world.feeds, &seller()).await.unwrap();
+    assert_eq!(fetch(world).await, 1);
+}
+
+#[tokio::test]
+async fn a_file_restored_after_a_load_that_was_cancelled_half_way_is_loaded_again() {
+    let (world, server, key) = (World::new().await, Server::start().await, seller());
+    server.say(&prices(100), "\"v1\"");
+    put(&world, FeedSettings { url: server.url(), ..FeedSettings::default() }).await;
+    fetch(&world).await;
+    world.process().await;
+    world.ended(&key, 1).await;
+    let good = world.offers.state(&key, |state| state.live.clone());
+
+    server.say(&prices(999), "\"v2\"");
+    fetch_now(&world).await;
+    let taken = feeds::processor::take(&world.feeds, &world.cluster, &key, 2).await.unwrap().unwrap();
+    let sent = feeds::processor::send(&world.feeds, &taken).await.unwrap();
+    let feeds::processor::Sent::Whole(whole) = sent else { panic!("a good file is sent whole") };
+    feeds::decide::cancel(&world.feeds, &key, 2).await.unwrap();
+    feeds::processor::finish(&world.feeds, &taken, whole).await.unwrap();
+    world.offers_become(&key, |state| state.live != good).await;
+
+    server.say(&prices(100), "\"v1\"");
+    fetch_now(&world).await;
+    world.process().await;
+    let load = world.ended(&key, 3).await;
+    assert_eq!((load.task.status(), load.statistics.tally.unwrap().updated), (TaskStatus::TaskSucceeded, 2));
+    assert_eq!(world.offers.state(&key, |state| state.live.clone()), good);
+    fetch_now(&world).await;
+    assert_eq!(loads(&world).await[0].task.status(), TaskStatus::TaskUnchanged, "it is known again");
+}
+
+#[tokio::test]
+async fn a_file_restored_while_another_one_waits_or_begins_is_loaded_behind_it() {
+    let (world, server, key) = (World::new().await, Server::start().await, seller());
+    server.say(&prices(100), "\"v1\"");
+    put(&world, FeedSettings { url: server.url(), ..FeedSettings::default() }).await;
+    fetch(&world).await;
+    world.process().await;
+    world.ended(&key, 1).await;
+    let good = world.offers.state(&key, |state| state.live.clone());
+
+    server.say(&prices(200), "\"v2\"");
+    fetch_now(&world).await;
+    server.say(&prices(100), "\"v1\"");
+    fetch_now(&world).await;
+    assert_eq!(loads(&world).await[0].task.status(), TaskStatus::TaskQueued, "load 2 comes between");
+    world.process().await;
+    world.ended(&key, 3).await;
+    assert_eq!(world.offers.state(&key, |state| state.live.clone()), good);
+
+    // Load 2 begins once more while the server says that nothing changed.
+    feeds::feed::fetch_now(&world.feeds, &key).await.unwrap();
+    let taken = feeds::loader::take(&world.feeds, &world.cluster, &key).await.unwrap().unwrap();
+    let fetched = feeds::loader::fetch(&world.feeds, &taken).await.unwrap();
+    assert!(matches!(fetched, feeds::loader::Fetched::NotModified));
+    let rerun = feeds::follow_up::rerun(&world.feeds, &key, 2).await.unwrap();
+    world.process().await;
+    world.ended(&key, rerun).await;
+    assert!(feeds::loader::settle(&world.feeds, &taken, &fetched).await.unwrap());
+    assert_eq!(loads(&world).await[0].task_id, rerun, "what was said no longer holds");
+    assert_eq!(fetch(&world).await, 1, "so it is asked at once");
+    world.process().await;
+    world.ended(&key, rerun + 1).await;
+    assert_eq!(world.offers.state(&key, |state| state.live.clone()), good);
+}
+
+/// The history's newest row is then a fetch that brought nothing, which is no newer load.
+#[tokio::test]
+async fn a_fetch_that_fails_during_a_load_does_not_stop_its_follow_up() {
+    let (world, server, key) = (World::new().await, Server::start().await, seller());
+    server.say(&prices(100), "");
+    put(&world, FeedSettings { url: server.url(), ..FeedSettings::default() }).await;
+    fetch(&world).await;
+    world.process().await;
+    world.ended(&key, 1).await;
+    world.offers.state(&key, |state| state.live.remove("2"));
+
+    server.say(&(prices(100) + &goods(&[("3", "Axe", 300)])), "");
+    fetch_now(&world).await;
+    server.shop.lock().unwrap().status = 404;
+    fetch_now(&world).await;
+    assert_eq!(loads(&world).await[0].task.status(), TaskStatus::TaskFailed);
+    world.process().await;
+    assert_eq!(world.ended(&key, 2).await.statistics.content_needed, 1);
+    world.process().await;
+    let follow_up = world.ended(&key, 4).await;
+    assert_eq!(follow_up.task.source(), TaskSource::SourceFollowUp);
+    assert_eq!(world.offers.live(&key), ["1", "2", "3"]);
 }
 
 #[tokio::test]
@@ -237,11 +337,11 @@ async fn webhooks_are_signed_and_told_again_until_they_are_taken() {
     put(&world, settings).await;
     fetch(&world).await;
     server.shop.lock().unwrap().status = 500;
-    assert_eq!(feeds::webhooks::tell_due(&world.feeds).await.unwrap(), 1);
-    assert_eq!(feeds::webhooks::tell_due(&world.feeds).await.unwrap(), 0, "later");
+    assert_eq!(world.run_due(&Webhooks(world.feeds.clone())).await, 1);
+    assert_eq!(world.run_due(&Webhooks(world.feeds.clone())).await, 0, "later");
     server.shop.lock().unwrap().status = 204;
     world.feeds.clock.advance(Duration::from_secs(60));
-    assert_eq!(feeds::webhooks::tell_due(&world.feeds).await.unwrap(), 1);
+    assert_eq!(world.run_due(&Webhooks(world.feeds.clone())).await, 1);
     let asked = server.asked();
     assert_eq!(asked.len(), 2);
     let (head, body) = asked[1].split_once("\r\n\r\n").unwrap();
@@ -250,8 +350,8 @@ async fn webhooks_are_signed_and_told_again_until_they_are_taken() {
     assert!(head.contains(&format!("dvor-signature: {signature}")), "{head}");
     assert!(body.contains("\"event\":\"load_failed\"") && body.contains("fetch_forbidden_address"), "{body}");
     world.feeds.clock.advance(Duration::from_secs(2 * 86_400));
-    assert_eq!(feeds::webhooks::tell_due(&world.feeds).await.unwrap(), 0, "told is told");
+    assert_eq!(world.run_due(&Webhooks(world.feeds.clone())).await, 0, "told is told");
     fetch(&world).await;
-    assert_eq!(feeds::webhooks::tell_due(&world.feeds).await.unwrap(), 1);
+    assert_eq!(world.run_due(&Webhooks(world.feeds.clone())).await, 1);
     assert!(server.asked()[0].contains("feed_dead"));
 }

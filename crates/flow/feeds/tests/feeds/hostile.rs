@@ -147,7 +147,10 @@ fn deep_nesting_costs_one_offer() {
     let (found, fatal) = outline(deeper);
     assert_eq!(fatal, None);
     assert_eq!(found.len(), 2);
-    assert_eq!(found[0].1, ["error record_too_long"]);
+    assert_eq!(
+        (found[0].0.as_str(), found[0].1.as_slice()),
+        ("1", ["error record_too_long".to_owned()].as_slice())
+    );
     // Around the offers it is the file.
     let (_, fatal) = outline(Endless::new(&[("<feed>", 1), ("<a>", 1_000_000)]));
     assert_eq!(fatal.unwrap().code, "xml_top_level");
@@ -162,8 +165,8 @@ fn deep_nesting_costs_one_offer() {
     let (found, fatal) = outline(json);
     assert_eq!(fatal, None);
     assert_eq!(
-        (found[0].1.as_slice(), found[1].0.as_str()),
-        (["error json_broken".to_owned()].as_slice(), "2")
+        (found[0].0.as_str(), found[0].1.as_slice(), found[1].0.as_str()),
+        ("1", ["error json_broken".to_owned()].as_slice(), "2")
     );
 }
 
@@ -175,6 +178,7 @@ fn fifty_megabytes_of_one_thing() {
     let (found, fatal) = outline(Endless::new(&title));
     assert_eq!(fatal, None);
     assert_eq!((found.len(), found[0].1.as_slice()), (2, ["error record_too_long".to_owned()].as_slice()));
+    assert_eq!(found[0].0, "1", "its offer is known");
     let tag = Endless::new(&[("<feed ", 1), (&mega, 50)]);
     assert_eq!(outline(tag).1.unwrap().code, "token_too_long");
     let comment = Endless::new(&[("<feed><!-- ", 1), (&mega, 50)]);
@@ -183,16 +187,38 @@ fn fifty_megabytes_of_one_thing() {
     let (found, fatal) = outline(cell);
     assert_eq!(fatal, None);
     assert_eq!(
-        (found[0].1.as_slice(), found[1].0.as_str()),
-        (["error record_too_long".to_owned()].as_slice(), "2")
+        (found[0].0.as_str(), found[0].1.as_slice(), found[1].0.as_str()),
+        ("1", ["error record_too_long".to_owned()].as_slice(), "2")
     );
     let json = Endless::new(&[("[{\"id\":\"1\",\"title\":\"", 1), (&mega, 50), ("\"},{\"id\":\"2\"}]", 1)]);
     let (found, fatal) = outline(json);
     assert_eq!(fatal, None);
     assert_eq!(
-        (found[0].1.as_slice(), found[1].0.as_str()),
-        (["error record_too_long".to_owned()].as_slice(), "2")
+        (found[0].0.as_str(), found[0].1.as_slice(), found[1].0.as_str()),
+        ("1", ["error record_too_long".to_owned()].as_slice(), "2")
     );
+}
+
+#[test]
+fn a_record_that_is_too_long_keeps_its_id_in_every_format() {
+    let mega = "ж".repeat(1 << 19);
+    for (head, tail) in [
+        (
+            "<yml_catalog><shop><offers><offer id=\"a 1\"><name>",
+            "</name></offer></offers></shop></yml_catalog>",
+        ),
+        ("<Ads formatVersion=\"3\"><Ad><Id>a 1</Id><Title>", "</Title></Ad></Ads>"),
+        (
+            "<rss xmlns:g=\"http://base.google.com/ns/1.0\"><channel><item><g:id>a 1</g:id><title>",
+            "</title></item></channel></rss>",
+        ),
+        ("price;id;title\n1;\"a 1\";", "\n"),
+        ("{\"price\": {\"x\": [1, \"}\"]}, \"sku\" : \"a 1\", \"title\": \"", "\"}\n"),
+    ] {
+        let (found, fatal) = outline(Endless::new(&[(head, 1), (&mega, 6), (tail, 1)]));
+        assert_eq!(fatal, None, "{head}");
+        assert_eq!(found, [("a 1".to_owned(), vec!["error record_too_long".to_owned()])], "{head}");
+    }
 }
 
 #[test]
@@ -207,6 +233,7 @@ fn ten_million_attributes() {
     let (found, fatal) = outline(many);
     assert_eq!(fatal, None);
     assert_eq!((found.len(), found[0].1.as_slice()), (2, ["error record_too_long".to_owned()].as_slice()));
+    assert_eq!(found[0].0, "1", "its offer is known");
     let some = Endless::new(&[
         ("<yml_catalog><shop><offers><offer id=\"1\"", 1),
         (" a=\"1\"", 100_000),

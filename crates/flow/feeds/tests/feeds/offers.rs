@@ -226,13 +226,14 @@ async fn send(
 
 #[async_trait]
 impl Handler for Offers {
-    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable> {
-        Ok(Shard::of(std::str::from_utf8(&record.key).unwrap()))
+    type Message = FeedMessage;
+
+    fn decode(&self, record: &Record) -> Result<(Shard, FeedMessage), Undecodable> {
+        Ok((Shard::of_bytes(&record.key), FeedMessage::decode(record.payload.as_ref()).unwrap()))
     }
 
-    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
-        for record in records {
-            let message = FeedMessage::decode(record.payload.as_ref()).unwrap();
+    async fn apply(&self, tx: &mut Tx, messages: Vec<FeedMessage>) -> Result<(), Failure> {
+        for message in messages {
             let (seller, namespace) = (message.seller_id.clone(), message.namespace.clone());
             let (task_id, dry) = (message.task_id, message.dry_run);
             let answers = self.answer(message);
@@ -244,13 +245,14 @@ impl Handler for Offers {
 
 #[async_trait]
 impl Handler for Decisions {
-    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable> {
-        Ok(Shard::of(std::str::from_utf8(&record.key).unwrap()))
+    type Message = FeedDecision;
+
+    fn decode(&self, record: &Record) -> Result<(Shard, FeedDecision), Undecodable> {
+        Ok((Shard::of_bytes(&record.key), FeedDecision::decode(record.payload.as_ref()).unwrap()))
     }
 
-    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
-        for record in records {
-            let decision = FeedDecision::decode(record.payload.as_ref()).unwrap();
+    async fn apply(&self, tx: &mut Tx, messages: Vec<FeedDecision>) -> Result<(), Failure> {
+        for decision in messages {
             let key = (decision.seller_id.clone(), decision.namespace.clone());
             let answers = {
                 let mut states = self.0.0.lock().unwrap();

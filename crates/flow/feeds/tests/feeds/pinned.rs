@@ -51,7 +51,7 @@ async fn every_try_of_a_load_goes_by_the_catalog_that_is_pinned_in_it() {
     world.load(&key("before"), &text).await;
     // Made by version 1, processed when the program has version 2.
     let task_id = world.upload(&key("during"), &text).await;
-    feeds::processor::process_due(&newer, &world.cluster).await.unwrap();
+    world.process_as(&newer).await;
     world.ended(&key("during"), task_id).await;
     let fingerprint = |namespace| world.offers.state(&key(namespace), |state| state.live["1"].clone());
     assert_eq!(fingerprint("before"), fingerprint("during"));
@@ -74,7 +74,7 @@ async fn a_load_by_a_catalog_that_is_not_here_waits_and_says_so() {
     assert_eq!(load.task.error.as_ref().unwrap().code, "catalog_unavailable");
     assert_eq!(load.task.status(), TaskStatus::TaskInProgress);
     world.feeds.clock.advance(Duration::from_secs(2));
-    feeds::processor::process_due(&newest, &world.cluster).await.unwrap();
+    world.process_as(&newest).await;
     assert_eq!(world.ended(&key, task_id).await.task.status(), TaskStatus::TaskSucceeded);
 }
 

@@ -192,7 +192,7 @@ fn json_as_people_make_it() {
         "{\"id\":1,\"title\":\"a\"}\n{\"id\":2,\"title\":}\n\n{\"id\":3,\"title\":\"c\"}\n{\"id\":4,\n{\"id\":5}\n",
     );
     let found: Vec<_> = records.iter().map(|record| (record.external_id.as_str(), record.is_bad())).collect();
-    assert_eq!(found, [("1", false), ("", true), ("3", false), ("", true), ("5", false)]);
+    assert_eq!(found, [("1", false), ("2", true), ("3", false), ("4", true), ("5", false)]);
     let (found, fatal) = crate::read("[{\"id\":1},{\"id\":2}");
     assert_eq!((found.len(), fatal.unwrap().code), (2, "json_truncated"));
 }

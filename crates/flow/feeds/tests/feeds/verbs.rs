@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use feeds::cleanup::OldLoads;
 use feeds::config::Settings;
 use feeds::erase::Erasures;
 use feeds::feed::Pause;
 use feeds::tables::{FEED_DUE, WEBHOOKS};
+use feeds::timers::Timers;
 use feeds::upload::Upload;
 use feeds::{Error, FeedKey};
 use store::{Range, Shard};
@@ -80,11 +82,12 @@ async fn a_removed_feed_takes_its_offers_along_or_leaves_them_as_manual() {
         let key = seller();
         let first = world.load(&key, &many(0..30)).await.task_id;
         let removal = feeds::feed::remove(&world.feeds, &key, choice).await.unwrap();
+        world.process().await;
         let load = world.ended(&key, removal).await;
         assert_eq!(load.task.status(), TaskStatus::TaskSucceeded, "{:?}", load.task.error);
         assert!(world.offers.live(&key).is_empty());
         assert_eq!(world.offers.state(&key, |state| state.manual.len()), manual);
-        feeds::cleanup::forget_due(&world.feeds).await.unwrap();
+        world.run_due(&OldLoads(world.feeds.clone())).await;
         let gone = feeds::history::load(&world.feeds, &key, first).await;
         assert!(matches!(gone, Err(Error::NoTask { .. })));
         assert!(matches!(feeds::history::feed(&world.feeds, &key).await, Err(Error::NoFeed(_))));
@@ -114,7 +117,7 @@ async fn nothing_of_an_erased_seller_stays_but_the_number_of_his_loads() {
     hear_erasures(&world).await;
     erase(&world, 1).await;
     erase(&world, 1).await;
-    feeds::cleanup::forget_due(&world.feeds).await.unwrap();
+    world.run_due(&OldLoads(world.feeds.clone())).await;
     world.process().await;
     for task_id in [ended, waiting] {
         let gone = feeds::history::load(&world.feeds, &key, task_id).await;
@@ -191,6 +194,7 @@ async fn an_erased_seller_may_come_back() {
         assert_eq!(world.load(key, &many(0..2)).await.task.after_erasure, 5, "{key:?}");
     }
     let removal = feeds::feed::remove(&world.feeds, &removed, OnMissing::Delete).await.unwrap();
+    world.process().await;
     assert_eq!(world.ended(&removed, removal).await.task.after_erasure, 5);
     let told = |key| world.offers.state(key, |state| Vec::from_iter(state.erasures.clone()));
     assert_eq!((told(&key), told(&removed)), (vec![0, 5], vec![5]), "every message says it");
@@ -211,7 +215,7 @@ async fn old_loads_are_forgotten_and_the_last_good_one_stays() {
         let failed = world.load(&key, "<feed version=\"1\"><offers><offer").await;
         assert_eq!(failed.task.status(), TaskStatus::TaskFailed);
     }
-    feeds::cleanup::forget_due(&world.feeds).await.unwrap();
+    world.run_due(&OldLoads(world.feeds.clone())).await;
     let loads = feeds::history::loads(&world.feeds, &key, None, 100).await.unwrap();
     let ids: Vec<_> = loads.iter().map(|load| load.task_id).collect();
     assert_eq!(ids, [6, 5, 4, good]);
@@ -277,6 +281,28 @@ async fn content_that_the_offers_do_not_know_travels_once_more() {
     assert_eq!(world.offers.live(&key), ["1", "2"]);
 }
 
+/// Records that the offers do not know as they were make a load be repeated with all content; a dry run must not be one.
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_foretells_exactly_and_never_starts_a_real_load() {
+    let world = World::new().await;
+    let key = seller();
+    world.load(&key, &goods(&[("1", "Drill", 100), ("2", "Saw", 200), ("3", "Axe", 300)])).await;
+    world.offers.state(&key, |state| state.live.remove("2"));
+    let dry = Upload { dry_run: true, ..Upload::default() };
+    let text = goods(&[("1", "Drill", 100), ("2", "Saw", 200)]);
+    let dry = world.upload_as(&key, &text, dry).await.unwrap();
+    world.process().await;
+    let load = world.ended(&key, dry).await;
+    let tally = load.statistics.tally.unwrap();
+    assert_eq!((tally.created, tally.unchanged, tally.skipped), (1, 1, 0));
+    world.settle().await;
+    world.process().await;
+    world.settle().await;
+    let loads = feeds::history::loads(&world.feeds, &key, None, 10).await.unwrap();
+    assert_eq!(loads.first().map(|load| load.task_id), Some(dry), "nothing follows");
+    assert_eq!(world.offers.live(&key), ["1", "3"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_load_without_results_is_partial_after_a_day_and_a_dry_run_is_forgotten() {
     let world = World::new().await;
@@ -295,12 +321,12 @@ async fn a_load_without_results_is_partial_after_a_day_and_a_dry_run_is_forgotte
     };
     feeds::processor::finish(&world.feeds, &taken, whole).await.unwrap();
     world.feeds.clock.advance(Duration::from_secs(25 * 3_600));
-    assert_eq!(feeds::timers::fire_due(&world.feeds).await.unwrap(), 2);
+    assert_eq!(world.run_due(&Timers(world.feeds.clone())).await, 2);
     let load = world.task(&key, lost).await;
     assert_eq!(
         (load.task.status(), load.task.error.unwrap().code.as_str()),
         (TaskStatus::TaskPartial, "no_results")
     );
-    feeds::cleanup::forget_due(&world.feeds).await.unwrap();
+    world.run_due(&OldLoads(world.feeds.clone())).await;
     assert!(matches!(feeds::history::load(&world.feeds, &key, dry).await, Err(Error::NoTask { .. })));
 }

@@ -5,10 +5,23 @@ use feeds::config::Settings;
 use feeds::errors::{self, Filter};
 use feeds::upload::Upload;
 use model::{IssueType, Level};
-use wire::feeds::TaskStatus;
+use store::Store;
 use wire::feeds::feed_decision::Word;
+use wire::feeds::{OnMissing, TaskStatus};
 
-use crate::world::{World, goods, many, seller};
+use crate::world::{World, goods, many, schema, seller};
+
+#[tokio::test(start_paused = true)]
+async fn an_offer_whose_record_is_too_long_is_not_taken_for_one_that_is_gone() {
+    let world = World::new().await;
+    let key = seller();
+    world.load(&key, &goods(&[("1", "Drill", 100), ("2", "Saw", 200)])).await;
+    let long = format!("{{\"id\":\"2\",\"title\":\"Saw\",\"description\":\"{}\"}}\n", "x".repeat(5 << 20));
+    let load = world.load(&key, &(goods(&[("1", "Drill", 100)]) + &long)).await;
+    let tally = load.statistics.tally.unwrap();
+    assert_eq!((tally.unchanged, tally.rejected, tally.deleted), (1, 1, 0));
+    assert_eq!(world.offers.live(&key), ["1", "2"]);
+}
 
 #[tokio::test(start_paused = true)]
 async fn a_file_becomes_a_history_with_every_offer_in_it() {
@@ -129,6 +142,44 @@ async fn what_is_gone_goes_and_what_stays_is_unchanged() {
     assert_eq!((tally.unchanged, tally.updated, tally.created, tally.deleted), (1, 1, 1, 1));
     assert_eq!(world.offers.live(&key), ["1", "2", "4"]);
     assert_eq!(world.offers.state(&key, |state| state.same), 1, "what did not change was not unified again");
+}
+
+/// The outbox of the shard may have any number of messages before it.
+#[tokio::test(start_paused = true)]
+async fn a_terminal_message_is_never_overtaken_by_the_next_load() {
+    let world = World::without_relay(Store::memory(schema()), Settings::default()).await;
+    let key = seller();
+    let first = world.upload(&key, &many(0..5)).await;
+    let second = world.upload(&key, &many(3..5)).await;
+    world.process().await;
+    world.offers_become(&key, |state| state.batches == 2).await;
+    world.start_relay();
+    for (task_id, deleted) in [(first, 0), (second, 3)] {
+        let load = world.ended(&key, task_id).await;
+        assert_eq!(load.task.status(), TaskStatus::TaskSucceeded, "{:?}", load.task.error);
+        assert_eq!(load.statistics.tally.unwrap().deleted, deleted);
+    }
+    assert_eq!(world.offers.live(&key), ["3", "4"]);
+}
+
+/// What a removal leaves to the seller is not taken by the first load of a new feed of the same name.
+#[tokio::test(start_paused = true)]
+async fn a_removal_is_never_overtaken_by_a_new_feed_of_its_name() {
+    let world = World::without_relay(Store::memory(schema()), Settings::default()).await;
+    let key = seller();
+    world.upload(&key, &many(0..5)).await;
+    world.process().await;
+    let removal = feeds::feed::remove(&world.feeds, &key, OnMissing::MakeManual).await.unwrap();
+    let new = world.upload(&key, &many(9..11)).await;
+    world.process().await;
+    world.offers_become(&key, |state| state.batches == 2).await;
+    world.start_relay();
+    for task_id in [removal, new] {
+        let load = world.ended(&key, task_id).await;
+        assert_eq!(load.task.status(), TaskStatus::TaskSucceeded, "{:?}", load.task.error);
+    }
+    assert_eq!(world.offers.live(&key), ["10", "9"]);
+    assert_eq!(world.offers.state(&key, |state| state.manual.len()), 5);
 }
 
 #[tokio::test(start_paused = true)]

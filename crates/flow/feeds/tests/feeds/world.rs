@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::Cluster;
+use cluster::work::Work;
 use feeds::config::Settings;
 use feeds::history::Load;
+use feeds::processor::Loads;
 use feeds::tasks::is_final;
 use feeds::upload::Upload;
 use feeds::{FeedKey, FeedOffer, Feeds, Unified, Unify};
@@ -14,11 +16,11 @@ use files::Files;
 use files::objects::{Memory, SharedObjects};
 use kit::{Clock, Tasks, Timestamp};
 use model::{Content, Issue, IssueType, Level, Money};
-use store::{Schema, Store};
+use store::{Schema, Shard, Store};
 use topics::{Tokens, Topics};
 use wire::feeds::{FeedSettings, TaskStatus};
 
-use crate::offers::{Decisions, Offers};
+use crate::offers::{Decisions, FeedState, Offers};
 
 /// Reads what a test needs of an offer: the title must be there, `later` is understood only later.
 struct Plain {
@@ -41,6 +43,8 @@ impl Unify for Plain {
         }
         let minor = offer.price.parse::<f64>().map_or(0, |price| (price * 100.0) as i64);
         let content = Content {
+            // Later versions of the catalog describe offers otherwise.
+            category_id: if self.version == 1 { String::new() } else { format!("of-{}", self.version) },
             catalog_version: self.version,
             title: offer.title.clone(),
             price: Some(Money { minor, currency: "RUB".to_owned() }),
@@ -93,6 +97,13 @@ impl World {
     }
 
     pub(crate) async fn over(store: Store, settings: Settings) -> Self {
+        let world = Self::without_relay(store, settings).await;
+        world.start_relay();
+        world
+    }
+
+    /// What goes through the outbox stays there until the relay is started.
+    pub(crate) async fn without_relay(store: Store, settings: Settings) -> Self {
         let clock = Clock::manual(Timestamp(1_700_000_000_000_000));
         let tasks = Tasks::default();
         let options = cluster::Options { alone: true, ..cluster::Options::default() };
@@ -121,11 +132,15 @@ impl World {
         world
     }
 
-    /// The relay, the consumers on both sides, and the files' releases.
+    pub(crate) fn start_relay(&self) {
+        let relay = topics::relay::run(self.feeds.topics.clone(), self.tasks.shutdown().clone());
+        self.tasks.spawn("relay", relay);
+    }
+
+    /// The consumers on both sides, and the files' releases.
     fn start(&self) {
         let topics = &self.feeds.topics;
         let shutdown = || self.tasks.shutdown().clone();
-        self.tasks.spawn("relay", topics::relay::run(topics.clone(), shutdown()));
         let consume = topics::consume::run;
         let (to, end) = (topics.clone(), shutdown());
         let handler = feeds::results::Results(self.feeds.clone());
@@ -164,7 +179,18 @@ impl World {
     }
 
     pub(crate) async fn process(&self) {
-        feeds::processor::process_due(&self.feeds, &self.cluster).await.unwrap();
+        self.process_as(&self.feeds).await;
+    }
+
+    /// The same by a process with other settings or another catalog.
+    pub(crate) async fn process_as(&self, feeds: &Feeds) {
+        self.run_due(&Loads { feeds: feeds.clone(), cluster: self.cluster.clone() }).await;
+    }
+
+    /// Does what is due now; says how much that was.
+    pub(crate) async fn run_due<W: Work<Error = feeds::Error>>(&self, work: &W) -> usize {
+        let all: Vec<_> = Shard::all().collect();
+        cluster::work::run_due(work, &all, self.feeds.clock.now()).await.unwrap()
     }
 
     pub(crate) async fn task(&self, key: &FeedKey, task_id: i64) -> Load {
@@ -189,6 +215,16 @@ impl World {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         panic!("the load never came to where it should: {:?}", self.task(key, task_id).await);
+    }
+
+    pub(crate) async fn offers_become(&self, key: &FeedKey, wanted: impl Fn(&FeedState) -> bool) {
+        for _ in 0..1_000 {
+            if self.offers.state(key, |state| wanted(state)) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("the offers never came to where they should");
     }
 
     /// Lets everything that is on its way arrive.

@@ -8,8 +8,10 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
+use catalog::Catalog;
 use futures::StreamExt as _;
 use kit::Timestamp;
+use model::Offer;
 use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -19,6 +21,7 @@ use wire::offers::erasure::Phase;
 
 use super::json::{OfferJson, Reader};
 use crate::Offers;
+use crate::export::OFFERS_AT_ONCE;
 
 pub fn routes() -> OpenApiRouter<Offers> {
     OpenApiRouter::new().routes(routes!(erase)).routes(routes!(erasure)).routes(routes!(export))
@@ -100,6 +103,9 @@ async fn erasure(
 
 /// All offers of a seller as `GET /v1/offers/{id}` gives them, deleted and archived ones too, one per line.
 ///
+/// Lines with `business_id` are what is kept of them as master data: the shop's part of the united offer, of the silver
+/// record and of gold.
+///
 /// A line `{"error": …}` at the end says that the rest could not be read.
 #[utoipa::path(get, path = "/v1/sellers/{seller}/export", tag = "sellers", responses(
     (status = 200, description = "JSON Lines", body = String, content_type = "application/x-ndjson"),
@@ -114,21 +120,45 @@ async fn export(
 ) -> Result<Response> {
     require(&access, &seller)?;
     let (catalog, language) = (offers.catalog.clone(), Language::of(&headers));
-    let lines = offers.export(&seller).map(move |offer| {
-        Ok::<_, Infallible>(match offer {
-            Ok(offer) => line(&OfferJson::of(&offer, Reader { catalog: &catalog, language })),
-            Err(error) => line(&serde_json::json!({ "error": error.to_string() })),
-        })
+    let pages = offers.export(&seller).chunks(OFFERS_AT_ONCE);
+    let lines = pages.then(move |page| {
+        let (offers, seller, catalog) = (offers.clone(), seller.clone(), catalog.clone());
+        async move { Ok::<_, Infallible>(lines(&offers, &seller, &catalog, language, page).await) }
     });
     let kind = [(header::CONTENT_TYPE, "application/x-ndjson")];
     Ok((kind, Body::from_stream(lines)).into_response())
 }
 
-fn line(value: &impl Serialize) -> Bytes {
+/// A page of offers, and what others keep of them.
+async fn lines(
+    offers: &Offers,
+    seller: &str,
+    catalog: &Catalog,
+    language: Language,
+    page: Vec<crate::Result<Offer>>,
+) -> Bytes {
+    let mut lines = Vec::new();
+    let mut exported = Vec::new();
+    for offer in page {
+        match offer {
+            Ok(offer) => {
+                line(&mut lines, &OfferJson::of(&offer, Reader { catalog, language }));
+                exported.push(offer);
+            }
+            Err(error) => line(&mut lines, &serde_json::json!({ "error": error.to_string() })),
+        }
+    }
+    match offers.kept_by_others(seller, &exported).await {
+        Ok(kept) => kept.iter().for_each(|kept| line(&mut lines, kept)),
+        Err(error) => line(&mut lines, &serde_json::json!({ "error": error })),
+    }
+    lines.into()
+}
+
+fn line(lines: &mut Vec<u8>, value: &impl Serialize) {
     // Plain fields become JSON without fail.
-    let mut line = serde_json::to_vec(value).unwrap_or_default();
-    line.push(b'\n');
-    line.into()
+    lines.extend(serde_json::to_vec(value).unwrap_or_default());
+    lines.push(b'\n');
 }
 
 fn require(access: &Access, seller: &str) -> Result<()> {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cluster::Cluster;
 use files::{Hash, Referrer};
 use kit::Timestamp;
 use model::Offer;
@@ -13,9 +12,8 @@ use wire::offers::ArchiveFile;
 use super::pipe::{self, Written};
 use super::{ids, merge, month_of, new_referrer};
 use crate::changes::Changes;
-use crate::presets::is_from_feed;
-use crate::read::find_many;
-use crate::tables::{ARCHIVE_FILES, EVENTS, FEED, OFFER};
+use crate::read::{find_many, is_fed};
+use crate::tables::{ARCHIVE_FILES, EVENTS, OFFER};
 use crate::{Offers, Result, due};
 
 /// Offers that leave in one transaction.
@@ -41,12 +39,7 @@ pub(super) struct Place {
 }
 
 /// Moves offers of a shard that ended long ago into the archive.
-pub async fn leave(
-    offers: &Offers,
-    cluster: Option<&Cluster>,
-    shard: Shard,
-    batch: Vec<Offer>,
-) -> Result<Left> {
+pub async fn leave(offers: &Offers, shard: Shard, batch: Vec<Offer>) -> Result<Left> {
     let mut left = Left::default();
     let mut by_month = BTreeMap::<u32, Vec<Offer>>::new();
     for offer in batch {
@@ -54,31 +47,26 @@ pub async fn leave(
     }
     for (month, batch) in by_month {
         let place = Place { shard, month };
-        let moved = leave_month(offers, cluster, place, batch).await?;
+        let moved = leave_month(offers, place, batch).await?;
         left.archived += moved.archived;
         left.stayed += moved.stayed;
-        merge::if_many(offers, cluster, place).await?;
+        merge::if_many(offers, place).await?;
     }
     Ok(left)
 }
 
-async fn leave_month(
-    offers: &Offers,
-    cluster: Option<&Cluster>,
-    place: Place,
-    mut batch: Vec<Offer>,
-) -> Result<Left> {
+async fn leave_month(offers: &Offers, place: Place, mut batch: Vec<Offer>) -> Result<Left> {
     let Some(files) = &offers.files else { return Ok(Left::default()) };
     batch.sort_unstable_by_key(|offer| offer.id);
     batch.dedup_by_key(|offer| offer.id);
     let versions: Vec<_> = batch.iter().map(|offer| (offer.id, offer.version)).collect();
     let referrer = new_referrer(place.shard, place.month)?;
     let produce = move |writer: &mut super::format::Writer<pipe::Pipe>| {
-        batch.into_iter().try_for_each(|offer| writer.push(offer))
+        batch.into_iter().try_for_each(|offer| writer.push(as_archived(offer)))
     };
     let Some(written) = pipe::store(files, &referrer, produce).await? else { return Ok(Left::default()) };
     let name = async |tx: &mut Tx| {
-        due::check(tx, cluster).await?;
+        offers.cluster.check(tx, due::ROLE).await?;
         name_file(tx, place.month, &written, &referrer)
     };
     offers.store.transact(place.shard, name).await?;
@@ -87,7 +75,7 @@ async fn leave_month(
     for step in versions.chunks(LEAVE_AT_ONCE) {
         let moved = offers
             .store
-            .transact(place.shard, async |tx| step_out(tx, offers, cluster, place.month, step).await)
+            .transact(place.shard, async |tx| step_out(tx, offers, place.month, step).await)
             .await?;
         left.archived += moved.archived;
         left.stayed += moved.stayed;
@@ -112,17 +100,11 @@ pub(super) fn file_key(month: u32, hash: &Hash) -> (u32, &[u8]) {
 }
 
 /// T2.
-async fn step_out(
-    tx: &mut Tx,
-    offers: &Offers,
-    cluster: Option<&Cluster>,
-    month: u32,
-    step: &[(i64, i64)],
-) -> Result<Left> {
-    due::check(tx, cluster).await?;
+async fn step_out(tx: &mut Tx, offers: &Offers, month: u32, step: &[(i64, i64)]) -> Result<Left> {
+    offers.cluster.check(tx, due::ROLE).await?;
     let step_ids: Vec<_> = step.iter().map(|(id, _)| *id).collect();
     let now = find_many(tx, &step_ids).await?;
-    let mut changes = Changes::new(&offers.settings, offers.clock.now());
+    let mut changes = Changes::new(offers, offers.clock.now());
     let mut gone = Vec::new();
     for ((_, version), offer) in step.iter().zip(now) {
         let Some(offer) = offer.filter(|offer| offer.version == *version) else { continue };
@@ -132,21 +114,16 @@ async fn step_out(
         }
         remove_whole(tx, &mut changes, &offer).await?;
         gone.push(offer.id);
+        changes.tell_archived(&as_archived(offer));
     }
     ids::note(tx, &gone, ids::Known::In(month)).await?;
     changes.finish(tx).await?;
     Ok(Left { archived: gone.len(), stayed: step.len() - gone.len() })
 }
 
-/// Whether a feed still brings this very offer.
-async fn is_fed(tx: &Tx, offer: &Offer) -> Result<bool> {
-    if !is_from_feed(offer) {
-        return Ok(false);
-    }
-    let origin = offer.origin.clone().unwrap_or_default();
-    let key = (offer.seller_id.as_str(), origin.namespace.as_str(), origin.external_id.as_str());
-    let row = tx.get(&FEED, key).await?;
-    Ok(row.is_some_and(|row| row.offer_id == offer.id && row.dead_at == 0))
+/// The offer as the archive has it. That is a version of its own, so that nobody takes the news of it for a repeat.
+fn as_archived(offer: Offer) -> Offer {
+    Offer { archived: true, due_at: 0, version: offer.version + 1, ..offer }
 }
 
 /// Every row that is this offer's alone.

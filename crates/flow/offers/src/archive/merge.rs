@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cluster::Cluster;
 use files::{Files, Referrer};
 use model::Offer;
 use store::{Read as _, Shard, Tx};
@@ -22,21 +21,16 @@ const MOST_FILES: usize = 8;
 /// Rows whose place in the index is asked for at once.
 const ROWS_AT_ONCE: usize = 256;
 
-pub(super) async fn if_many(offers: &Offers, cluster: Option<&Cluster>, place: Place) -> Result<()> {
+pub(super) async fn if_many(offers: &Offers, place: Place) -> Result<()> {
     let members = members_of(&offers.store.snapshot(place.shard).await?, place.month).await?;
     if members.len() >= MOST_FILES {
-        rewrite(offers, cluster, place, members, None).await?;
+        rewrite(offers, place, members, None).await?;
     }
     Ok(())
 }
 
 /// Rewrites every file of the shard that has an offer of the seller. Says how many offers went.
-pub(crate) async fn erase(
-    offers: &Offers,
-    cluster: Option<&Cluster>,
-    shard: Shard,
-    seller: &str,
-) -> Result<usize> {
+pub(crate) async fn erase(offers: &Offers, shard: Shard, seller: &str) -> Result<usize> {
     let Some(files) = &offers.files else { return Ok(0) };
     let (mut erased, mut behind) = (0, None);
     while let Some(member) = next_members(offers, shard, behind.as_ref(), 1).await?.pop() {
@@ -51,7 +45,7 @@ pub(crate) async fn erase(
         });
         if has.await? {
             let place = Place { shard, month: member.month };
-            erased += rewrite(offers, cluster, place, vec![member.clone()], Some(seller)).await?;
+            erased += rewrite(offers, place, vec![member.clone()], Some(seller)).await?;
         }
         behind = Some(member);
     }
@@ -66,7 +60,6 @@ pub(crate) async fn erase(
 /// the same file: then it stays, under its new name.
 async fn rewrite(
     offers: &Offers,
-    cluster: Option<&Cluster>,
     place: Place,
     members: Vec<Member>,
     without: Option<&str>,
@@ -104,7 +97,7 @@ async fn rewrite(
     let written = pipe::store(files, &referrer, produce).await?;
     let erased = std::mem::take(&mut *erased.lock().unwrap_or_else(PoisonError::into_inner));
     let exchange = async |tx: &mut Tx| {
-        due::check(tx, cluster).await?;
+        offers.cluster.check(tx, due::ROLE).await?;
         for member in &members {
             let key = file_key(member.month, &member.hash);
             if tx.get(&ARCHIVE_FILES, key).await?.is_none() {

@@ -96,7 +96,7 @@ async fn look(offers: &Offers, id: OfferId) -> Result<Option<Offer>> {
         }
     }
     match newest {
-        Some(offer) => Ok(Some(Offer { archived: true, due_at: 0, ..offer })),
+        Some(offer) => Ok(Some(offer)),
         None => Err(Error::Archive(format!("offer {id} should be in a file of {month}, and none has it"))),
     }
 }

@@ -112,7 +112,7 @@ async fn write(
     batches: Vec<FeedBatch>,
 ) -> Result<(Vec<Report>, Vec<i64>)> {
     let stored = Stored::load(tx, load, &batches).await?;
-    let changes = Changes::new(&offers.settings, offers.clock.now());
+    let changes = Changes::new(offers, offers.clock.now());
     let rules = Rules { now: changes.now(), revive_within: offers.settings.revive_within };
     let records: i64 = batches.iter().map(|batch| batch.records.len() as i64).sum();
     let new = head.next_ordinal..head.next_ordinal + records;

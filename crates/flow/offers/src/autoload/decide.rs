@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use kit::Timestamp;
+use model::limits::MAX_CONTENT_BYTES;
 use model::{Issue, IssueType, Level, Offer, Status, names};
 use wire::feeds::FeedRecord;
 use wire::offers::FeedRow;
 
 use crate::presets::is_from_feed;
-use crate::validate::MAX_CONTENT_BYTES;
 
 /// So much is shown of an id that cannot be kept.
 const MAX_SHOWN_CHARACTERS: usize = 64;

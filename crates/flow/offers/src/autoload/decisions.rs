@@ -32,14 +32,22 @@ pub struct Decisions(pub Offers);
 
 #[async_trait]
 impl Handler for Decisions {
-    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable> {
-        Ok(Shard::of(&decode(record)?.seller_id))
+    type Message = FeedDecision;
+
+    fn decode(&self, record: &Record) -> Result<(Shard, FeedDecision), Undecodable> {
+        let decision = decode(record)?;
+        Ok((Shard::of(&decision.seller_id), decision))
     }
 
-    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
-        for record in records {
-            let decision = decode(record).map_err(|Undecodable(reason)| Failure::Determinate(reason))?;
-            decide_in(tx, &decision).await.map_err(crate::error::failure)?;
+    async fn apply(&self, tx: &mut Tx, messages: Vec<FeedDecision>) -> Result<(), Failure> {
+        let feeds = || messages.iter().map(|decision| (&*decision.seller_id, &*decision.namespace));
+        let loads =
+            feeds().zip(&messages).map(|((seller, namespace), word)| (seller, namespace, word.task_id));
+        tx.prefetch(&FEED_SWEEPS, loads).await?;
+        tx.prefetch(&FEED_HEAD, feeds()).await?;
+        tx.prefetch(&ERASURES, feeds().map(|(seller, _)| (seller,))).await?;
+        for decision in &messages {
+            decide_in(tx, decision).await?;
         }
         Ok(())
     }

@@ -39,14 +39,14 @@ use wire::feeds::{FeedBatch, FeedMessage};
 use wire::offers::Erasure;
 
 pub use decisions::{Decided, Decisions, decide};
-pub use walk::WALK;
+pub use walk::DeadFeedRows;
 
 use crate::tables::ERASURES;
 use crate::{Offers, Result, erase};
 
 /// Which load is meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Load {
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Load {
     pub(crate) seller: String,
     pub(crate) namespace: String,
     pub(crate) task: i64,
@@ -69,19 +69,16 @@ pub struct Batches(pub Offers);
 
 #[async_trait]
 impl Handler for Batches {
-    /// The key is the seller: the record is taken apart only once, when it is applied.
-    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable> {
-        match std::str::from_utf8(&record.key).map(names::check_seller) {
-            Ok(Ok(())) => Ok(Shard::of_bytes(&record.key)),
-            _ => Err(Undecodable("the key of a load's record is the seller".to_owned())),
-        }
+    type Message = FeedWord;
+
+    fn decode(&self, record: &Record) -> Result<(Shard, FeedWord), Undecodable> {
+        Ok((Shard::of_bytes(&record.key), decode(record)?))
     }
 
-    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
-        let messages = records.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
-        let messages = without_erased(tx, messages).await.map_err(crate::error::failure)?;
+    async fn apply(&self, tx: &mut Tx, messages: Vec<FeedWord>) -> Result<(), Failure> {
+        let messages = without_erased(tx, messages).await?;
         for (load, part) in runs(messages) {
-            apply(tx, &self.0, &load, part).await.map_err(crate::error::failure)?;
+            apply(tx, &self.0, &load, part).await?;
         }
         Ok(())
     }
@@ -112,7 +109,7 @@ async fn without_erased(tx: &Tx, messages: Vec<FeedWord>) -> Result<Vec<(Load, K
 }
 
 /// A message about a load, taken apart.
-struct FeedWord {
+pub struct FeedWord {
     load: Load,
     after_erasure: i64,
     kind: Kind,
@@ -156,18 +153,19 @@ fn runs(messages: Vec<(Load, Kind)>) -> Vec<(Load, Part)> {
     runs
 }
 
-fn decode(record: &Record) -> Result<FeedWord, Failure> {
-    let message = FeedMessage::decode(record.payload.as_ref()).map_err(Failure::determinate)?;
+fn decode(record: &Record) -> Result<FeedWord, Undecodable> {
+    let message = FeedMessage::decode(record.payload.as_ref()).map_err(Undecodable::new)?;
     if message.seller_id.as_bytes() != record.key {
-        return Err(Failure::determinate("the key of a load's record is not its seller"));
+        return Err(Undecodable::new("the key of a load's record is not its seller"));
     }
-    names::check_namespace(&message.namespace).map_err(Failure::determinate)?;
+    names::check_seller(&message.seller_id).map_err(Undecodable::new)?;
+    names::check_namespace(&message.namespace).map_err(Undecodable::new)?;
     if message.task_id <= 0 {
-        return Err(Failure::determinate(format!("a load has no task {}", message.task_id)));
+        return Err(Undecodable::new(format!("a load has no task {}", message.task_id)));
     }
-    let kind = message.kind.ok_or_else(|| Failure::determinate("a load's record says nothing"))?;
+    let kind = message.kind.ok_or_else(|| Undecodable::new("a load's record says nothing"))?;
     if matches!(&kind, Kind::Batch(batch) if batch.number <= 0) {
-        return Err(Failure::determinate("a batch has a number from 1"));
+        return Err(Undecodable::new("a batch has a number from 1"));
     }
     let load = Load {
         seller: message.seller_id,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use model::{Issue, IssueType, Offer, OfferId, Origin, Status};
+use model::{Issue, IssueType, Offer, OfferId, Origin, Status, status};
 use store::Tx;
 use wire::feeds::{FeedRecord, Outcome, RecordResult};
 use wire::offers::offer_part::Kind;
@@ -243,7 +243,9 @@ impl<'a> Writer<'a> {
         self.head.live += i64::from(comes_back);
         self.seen.set(ordinal);
         let attention = after.status() == Status::Banned;
-        let kept = FeedRow { offer_id: after.id, ordinal, fingerprint, attention, ..FeedRow::default() };
+        let sold = status::is_sold(after.status());
+        let kept =
+            FeedRow { offer_id: after.id, ordinal, fingerprint, attention, sold, ..FeedRow::default() };
         if kept != *row {
             self.keep_row(tx, &external_id, kept)?;
         }
@@ -315,9 +317,8 @@ fn revived(before: &Offer, row: &FeedRow, opinion: Option<&Opinion>) -> Offer {
     after.set_status_before_ban(Status::Unspecified);
     after.ban_reasons.clear();
     after.ban_text.clear();
-    let is_sold = matches!(status, Status::SoldHere | Status::SoldElsewhere);
     match opinion {
-        _ if is_sold => {}
+        _ if status::is_sold(status) => {}
         Some(opinion) if opinion.verdict() == Verdict::Ban => {
             ban(&mut after, &opinion.reasons, &opinion.text);
         }

@@ -3,6 +3,7 @@
 use model::Content;
 use store::{Read as _, Tx};
 
+use super::moving::Purpose;
 use super::{Draft, Owner, no_draft, rows, shard_of};
 use crate::tables::DRAFT;
 use crate::{Offers, Result};
@@ -87,7 +88,7 @@ impl Offers {
             }
             (Decision::KeepAnonymous, _, Some(draft)) => Ok(draft),
             (Decision::MoveAnonymous, _, Some(draft)) => match &holder.seller {
-                Some(seller) => self.move_draft(&draft.id, seller).await,
+                Some(seller) => self.move_draft(&draft.id, seller, Purpose::Current).await,
                 None => Ok(draft),
             },
             (Decision::ResetSellers, Some(draft), _) | (Decision::ResetAnonymous, _, Some(draft)) => {

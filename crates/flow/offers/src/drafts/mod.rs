@@ -18,7 +18,7 @@ use store::{Read as _, Shard, Tx};
 use wire::offers::DraftRow;
 
 pub use owner::Owner;
-pub(crate) use rows::forget_owner;
+pub(crate) use rows::{erase as erase_rows, forget_owner};
 
 use crate::tables::{CURRENT_DRAFT, DRAFT, DRAFT_MOVED, DRAFT_PUBLISHED};
 use crate::write::Expected;

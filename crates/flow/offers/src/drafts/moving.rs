@@ -6,7 +6,12 @@
 //! 4. [`settle`](Offers::settle_move), target: the copy is seen, or dropped if another owner was faster.
 //!
 //! Each step can be done again, by anybody, so a crash between any two leaves an intent that the owner's next call or
-//! the sweep finishes. The note in the source decides: a draft has one owner or the other, never both and never none.
+//! the sweep finishes. The note in the source decides: a draft has one owner or the other, never both and never none. Who
+//! finishes a move that another one finishes too never puts an older copy over a newer one.
+//!
+//! A draft that moves to become the current one takes the place of the owner's. One that moves to be published does not:
+//! where the owner has a draft it lands beside it, for publishing may fail, and then both are there. Its intent stays as
+//! the owner's way to it until it is published, deleted or dead.
 
 use store::{Range, Read as _, Tx};
 use wire::offers::{DraftIntent, DraftRow};
@@ -17,6 +22,15 @@ use crate::{Offers, Result};
 
 /// More moves to one owner at the same time are finished by the next call.
 const MOST_INTENTS: usize = 100;
+
+/// What a draft moves for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To take the place of the owner's draft.
+    Current,
+    /// To be published; the owner's draft stays.
+    Publishing,
+}
 
 /// What the source said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +43,9 @@ pub enum Taken {
 }
 
 impl Offers {
-    /// Makes the draft the owner's, in place of the one that he has.
-    pub async fn move_draft(&self, source: &str, owner: &Owner) -> Result<Draft> {
-        let intent = self.begin_move(source, owner).await?;
+    /// Makes the draft the owner's, for a purpose.
+    pub async fn move_draft(&self, source: &str, owner: &Owner, purpose: Purpose) -> Result<Draft> {
+        let intent = self.begin_move(source, owner, purpose).await?;
         self.finish_move(source, owner).await?;
         match self.find_draft(&intent.new_id).await? {
             super::Found::Draft(draft) => Ok(*draft),
@@ -44,7 +58,8 @@ impl Offers {
         let text = owner.text();
         let snapshot = self.store.snapshot(owner.shard()).await?;
         let range = Range::prefix((text.as_str(),), MOST_INTENTS)?;
-        for ((_, source), _) in snapshot.scan(&DRAFT_INTENTS, range).await? {
+        let rows = snapshot.scan(&DRAFT_INTENTS, range).await?;
+        for ((_, source), _) in rows.into_iter().filter(|(_, intent)| !intent.landed) {
             self.finish_move(&source, owner).await?;
         }
         Ok(())
@@ -61,14 +76,19 @@ impl Offers {
         }
     }
 
-    pub async fn begin_move(&self, source: &str, owner: &Owner) -> Result<DraftIntent> {
+    pub async fn begin_move(&self, source: &str, owner: &Owner, purpose: Purpose) -> Result<DraftIntent> {
         let text = owner.text();
+        let publishing = purpose == Purpose::Publishing;
         let begin = async |tx: &mut Tx| {
             let key = (text.as_str(), source);
-            if let Some(intent) = tx.get(&DRAFT_INTENTS, key).await? {
+            if let Some(mut intent) = tx.get(&DRAFT_INTENTS, key).await? {
+                if intent.publishing && !publishing && !intent.landed {
+                    intent.publishing = false;
+                    tx.put(&DRAFT_INTENTS, key, &intent)?;
+                }
                 return Ok(intent);
             }
-            let intent = DraftIntent { new_id: fresh_id(tx.shard()), copied_version: 0 };
+            let intent = DraftIntent { new_id: fresh_id(tx.shard()), publishing, ..DraftIntent::default() };
             tx.put(&DRAFT_INTENTS, key, &intent)?;
             Ok(intent)
         };
@@ -78,11 +98,24 @@ impl Offers {
     /// `None`: the move is over already.
     pub async fn copy_draft(&self, source: &str, owner: &Owner) -> Result<Option<DraftIntent>> {
         let original = self.store.get(&DRAFT, shard_of(source)?, (source,)).await?;
+        self.keep_copy(source, owner, original.as_ref()).await
+    }
+
+    /// The copy of a draft as it was read, unless another one was faster and has a newer one.
+    pub async fn keep_copy(
+        &self,
+        source: &str,
+        owner: &Owner,
+        original: Option<&DraftRow>,
+    ) -> Result<Option<DraftIntent>> {
         let text = owner.text();
         let copy = async |tx: &mut Tx| {
             let key = (text.as_str(), source);
-            let Some(mut intent) = tx.get(&DRAFT_INTENTS, key).await? else { return Ok(None) };
-            let Some(original) = &original else { return Ok(Some(intent)) };
+            let intent = tx.get(&DRAFT_INTENTS, key).await?.filter(|intent| !intent.landed);
+            let Some(mut intent) = intent else { return Ok(None) };
+            let Some(original) = original.filter(|original| original.version > intent.copied_version) else {
+                return Ok(Some(intent));
+            };
             let row = DraftRow {
                 owner: text.clone(),
                 content: original.content.clone(),
@@ -120,7 +153,8 @@ impl Offers {
         let text = owner.text();
         let settle = async |tx: &mut Tx| {
             let key = (text.as_str(), source);
-            let Some(intent) = tx.get(&DRAFT_INTENTS, key).await? else { return Ok(()) };
+            let intent = tx.get(&DRAFT_INTENTS, key).await?.filter(|intent| !intent.landed);
+            let Some(intent) = intent else { return Ok(()) };
             tx.delete(&DRAFT_INTENTS, key)?;
             let id = intent.new_id.as_str();
             let Some(row) = tx.get(&DRAFT, (id,)).await? else { return Ok(()) };
@@ -128,8 +162,12 @@ impl Offers {
                 tx.delete(&DRAFT, (id,))?;
                 return Ok(());
             }
-            if let Some(other) = rows::current(tx, owner).await? {
-                rows::erase(tx, &other.id, &other.row).await?;
+            match rows::current(tx, owner).await? {
+                Some(_) if intent.publishing => {
+                    return rows::land(tx, source, &intent, row, self.clock.now());
+                }
+                Some(other) => rows::erase(tx, &other.id, &other.row).await?,
+                None => {}
             }
             tx.put(&DRAFT, (id,), &DraftRow { arriving: false, ..row })?;
             tx.put(&CURRENT_DRAFT, (text.as_str(),), &intent.new_id)?;

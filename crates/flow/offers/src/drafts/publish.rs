@@ -4,14 +4,15 @@ use model::{Offer, OfferId};
 use store::{Read as _, Tx};
 use wire::offers::Actor;
 
+use super::moving::Purpose;
 use super::{Draft, Found, Owner, no_draft, rows};
 use crate::idempotency::{self, Key};
 use crate::tables::{DRAFT, DRAFT_PUBLISHED};
 use crate::{Error, Offers, Result, read, validate};
 
 impl Offers {
-    /// Publishes the draft as the seller's offer, moving it to him first if it is anonymous. Asked again, by the old id
-    /// or the new one, it gives the same offer.
+    /// Publishes the draft as the seller's offer, moving it to them first if it is anonymous; a draft of their own stays
+    /// as it is. Asked again, by the old id or the new one, it gives the same offer.
     pub async fn publish_draft(
         &self,
         found: Found,
@@ -75,7 +76,7 @@ impl Offers {
         let content = validate::settle(&self.catalog, draft.content());
         validate::require(&self.catalog, &content)?;
         self.finish_intents(owner).await?;
-        self.move_draft(&draft.id, owner).await
+        self.move_draft(&draft.id, owner, Purpose::Publishing).await
     }
 }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use kit::Timestamp;
 use model::Content;
 use store::{Range, Read as _, Tx};
-use wire::offers::{DraftMoved, DraftPublished, DraftRow};
+use wire::offers::{DraftIntent, DraftMoved, DraftPublished, DraftRow};
 
 use super::{Draft, Owner, fresh_id};
 use crate::Result;
-use crate::forget::{self, Forgotten};
+use crate::forget::{self, Trace};
 use crate::tables::{CURRENT_DRAFT, DRAFT, DRAFT_INTENTS, DRAFT_MOVED, DRAFT_PUBLISHED, IDEMPOTENCY};
 
 /// An anonymous draft dies so long after its last change, and traces of drafts are kept as long.
@@ -42,24 +42,45 @@ pub(super) fn rewrite(
     Ok(Draft { id: id.to_owned(), row })
 }
 
-/// A new version; an anonymous draft lives its time anew.
+/// A draft that is to be published arrives beside its owner's own one, and dies if nobody comes back for it.
+pub(super) fn land(
+    tx: &mut Tx,
+    source: &str,
+    intent: &DraftIntent,
+    row: DraftRow,
+    now: Timestamp,
+) -> Result<()> {
+    let id = intent.new_id.as_str();
+    let row = DraftRow { arriving: false, dies_at: now.plus(KEPT).0, ..row };
+    forget::at(tx, row.dies_at, &Trace::Draft(id))?;
+    tx.put(&DRAFT, (id,), &row)?;
+    let intent = DraftIntent { landed: true, ..intent.clone() };
+    Ok(tx.put(&DRAFT_INTENTS, (row.owner.as_str(), source), &intent)?)
+}
+
+/// A new version; a draft that dies lives its time anew.
 fn write(tx: &mut Tx, id: &str, mut row: DraftRow, now: Timestamp) -> Result<DraftRow> {
     row.version += 1;
     row.updated_at = now.0;
-    if Owner::parse(&row.owner).is_anonymous() {
-        forget::cancel(tx, row.dies_at, &Forgotten::Draft(id))?;
+    if Owner::parse(&row.owner).is_anonymous() || row.dies_at != 0 {
+        forget::cancel(tx, row.dies_at, &Trace::Draft(id))?;
         row.dies_at = now.plus(KEPT).0;
-        forget::at(tx, row.dies_at, &Forgotten::Draft(id))?;
+        forget::at(tx, row.dies_at, &Trace::Draft(id))?;
     }
     tx.put(&DRAFT, (id,), &row)?;
     Ok(row)
 }
 
-pub(super) async fn erase(tx: &mut Tx, id: &str, row: &DraftRow) -> Result<()> {
+pub(crate) async fn erase(tx: &mut Tx, id: &str, row: &DraftRow) -> Result<()> {
     tx.delete(&DRAFT, (id,))?;
-    forget::cancel(tx, row.dies_at, &Forgotten::Draft(id))?;
+    forget::cancel(tx, row.dies_at, &Trace::Draft(id))?;
     if tx.get(&CURRENT_DRAFT, (row.owner.as_str(),)).await?.as_deref() == Some(id) {
         tx.delete(&CURRENT_DRAFT, (row.owner.as_str(),))?;
+        return Ok(());
+    }
+    let intents = tx.scan(&DRAFT_INTENTS, Range::prefix((row.owner.as_str(),), MAX_FORGOTTEN)?).await?;
+    for (key, _) in intents.iter().filter(|(_, intent)| intent.landed && intent.new_id == id) {
+        tx.delete(&DRAFT_INTENTS, key)?;
     }
     Ok(())
 }
@@ -67,32 +88,36 @@ pub(super) async fn erase(tx: &mut Tx, id: &str, row: &DraftRow) -> Result<()> {
 pub(super) fn note_moved(tx: &mut Tx, id: &str, new_id: &str, now: Timestamp) -> Result<()> {
     let forget_at = now.plus(KEPT).0;
     tx.put(&DRAFT_MOVED, (id,), &DraftMoved { new_id: new_id.to_owned(), forget_at })?;
-    forget::at(tx, forget_at, &Forgotten::Moved(id))
+    forget::at(tx, forget_at, &Trace::Moved(id))
 }
 
 pub(super) fn note_published(tx: &mut Tx, id: &str, offer_id: i64, now: Timestamp) -> Result<()> {
     let forget_at = now.plus(KEPT).0;
     tx.put(&DRAFT_PUBLISHED, (id,), &DraftPublished { offer_id, forget_at })?;
-    forget::at(tx, forget_at, &Forgotten::Published(id))
+    forget::at(tx, forget_at, &Trace::Published(id))
 }
 
 /// More keys of a day than this are left to be forgotten by themselves.
-const MOST_FORGOTTEN: usize = 10_000;
+const MAX_FORGOTTEN: usize = 10_000;
 
-/// Takes away what a seller has here: his draft, what is on its way to him, and the keys of his calls.
+/// Takes away what a seller has here: their draft, what is on its way to them, and the keys of their calls.
 pub(crate) async fn forget_owner(tx: &mut Tx, seller: &str) -> Result<()> {
     let owner = Owner::Seller(seller.to_owned());
     if let Some(draft) = current(tx, &owner).await? {
         erase(tx, &draft.id, &draft.row).await?;
     }
-    let intents = tx.scan(&DRAFT_INTENTS, Range::prefix((seller,), MOST_FORGOTTEN)?).await?;
+    let intents = tx.scan(&DRAFT_INTENTS, Range::prefix((seller,), MAX_FORGOTTEN)?).await?;
     for ((_, source), intent) in intents {
-        tx.delete(&DRAFT, (intent.new_id.as_str(),))?;
+        let id = intent.new_id.as_str();
+        if let Some(row) = tx.get(&DRAFT, (id,)).await? {
+            forget::cancel(tx, row.dies_at, &Trace::Draft(id))?;
+        }
+        tx.delete(&DRAFT, (id,))?;
         tx.delete(&DRAFT_INTENTS, (seller, source.as_str()))?;
     }
-    let keys = tx.scan(&IDEMPOTENCY, Range::prefix((seller,), MOST_FORGOTTEN)?).await?;
+    let keys = tx.scan(&IDEMPOTENCY, Range::prefix((seller,), MAX_FORGOTTEN)?).await?;
     for ((_, key), row) in keys {
-        forget::cancel(tx, row.forget_at, &Forgotten::Key(seller, &key))?;
+        forget::cancel(tx, row.forget_at, &Trace::Key(seller, &key))?;
         tx.delete(&IDEMPOTENCY, (seller, key.as_str()))?;
     }
     Ok(())

@@ -1,40 +1,41 @@
-//! What nobody comes back for: moves that were left in the middle, anonymous drafts past their time, traces and keys.
+//! Moves of drafts that were left in the middle.
 
-use std::time::Duration;
-
-use cluster::Cluster;
-use kit::Shutdown;
-use store::{Range, Shard, Tx};
+use async_trait::async_trait;
+use cluster::work::{Done, Due, Entry, Plan, Work, head_by_owner};
+use kit::Timestamp;
+use store::Shard;
+use wire::offers::DraftIntent;
 
 use super::Owner;
+use crate::due::ROLE;
 use crate::tables::DRAFT_INTENTS;
-use crate::{Offers, Result, forget};
+use crate::{Error, Offers, Result};
 
-/// The role under whose work tokens the sweep runs.
-pub const ROLE: &str = "offers-scheduler";
-/// Nothing here is in a hurry: whoever needs a move finished finishes it himself.
-const EVERY: Duration = Duration::from_secs(60);
-const INTENTS_PER_SHARD: usize = 20;
+/// Nobody wakes it: whoever needs a move finished finishes it, and the rest is in no hurry.
+const CHANNEL: &str = "offers.draft_moves";
 
-/// Sweeps the shards that this process holds until the end.
-pub async fn run(offers: Offers, cluster: Cluster, shutdown: Shutdown) {
-    while shutdown.sleep(EVERY).await {
-        let shards = cluster.held(ROLE);
-        if let Err(error) = once(&offers, &shards).await {
-            tracing::warn!("drafts could not be swept: {error}");
-        }
-    }
-}
+/// Intents that nobody came back for.
+pub struct DraftMoves(pub Offers);
 
-/// One round over these shards.
-pub async fn once(offers: &Offers, shards: &[Shard]) -> Result<()> {
-    let intents = offers.store.scan_shards(&DRAFT_INTENTS, shards, Range::all(INTENTS_PER_SHARD)).await?;
-    for (_, (owner, source), _) in intents {
-        offers.finish_move(&source, &Owner::parse(&owner)).await?;
+#[async_trait]
+impl Work for DraftMoves {
+    /// Owner, source.
+    type Key = (String, String);
+    type Error = Error;
+
+    fn plan(&self) -> Plan {
+        Plan::new("draft moves", ROLE, CHANNEL, 1)
     }
-    for shard in forget::due(offers, shards).await? {
-        let step = async |tx: &mut Tx| forget::step(tx, offers.clock.now()).await;
-        while offers.store.transact(shard, step).await? > 0 {}
+
+    async fn due(&self, shards: &[Shard], _: Timestamp) -> Result<Due<(String, String)>> {
+        let entry = |key: (String, String), intent: DraftIntent| {
+            (!intent.landed).then(|| Entry { at: Timestamp(0), owner: key.0.clone(), key, long: false })
+        };
+        Ok(head_by_owner(&self.0.store, &DRAFT_INTENTS, shards, entry).await?)
     }
-    Ok(())
+
+    async fn run(&self, _: Shard, (owner, source): &(String, String)) -> Result<Done> {
+        self.0.finish_move(source, &Owner::parse(owner)).await?;
+        Ok(Done::Finished)
+    }
 }

@@ -3,16 +3,12 @@
 use std::collections::BTreeSet;
 
 use catalog::{Attribute as Known, AttributeKind, Catalog, EnumValue, Unit};
+use model::limits::{MAX_ATTRIBUTES, MAX_OPTION_CHARS, MAX_VALUES};
 use model::{Attribute, Content, Issue, IssueType, Value};
 use wire::model::value::Kind;
 
 use super::fields::{count, line};
 use super::{issue, shown, with, with_value};
-
-const MAX_ATTRIBUTES: usize = 200;
-const MAX_VALUES: usize = 50;
-/// Of a value that an open list of values does not have.
-const MAX_OPEN_CHARS: usize = 256;
 
 /// Puts attributes into their kept form where that can be done in one way only; what cannot is left for [`check`].
 #[must_use]
@@ -122,7 +118,7 @@ fn value_of(known: &Known, value: &Value, field: &str, issues: &mut Vec<Issue>) 
     match (&known.kind, &value.kind) {
         (AttributeKind::Enum { values, .. }, Some(Kind::Option(id))) if option(values, id).is_some() => {}
         (AttributeKind::Enum { open: true, .. }, Some(Kind::Text(text))) => {
-            line(field, text, MAX_OPEN_CHARS, issues);
+            line(field, text, MAX_OPTION_CHARS, issues);
         }
         (AttributeKind::Enum { .. }, Some(Kind::Text(text) | Kind::Option(text))) => {
             issues.push(with_value(of_attribute(field, "not_an_option"), text));

@@ -1,21 +1,13 @@
 //! The fields that every category has.
 
-use model::{Contacts, Content, Dimensions, Issue, IssueType, Location, Money, money};
+use model::limits::{
+    MAX_ADDRESS_CHARS, MAX_BARCODE_CHARS, MAX_CONTACT_NAME_CHARS, MAX_DESCRIPTION_CHARS, MAX_EMAIL_CHARS,
+    MAX_GEO_ID_CHARS, MAX_GRAMS, MAX_MM, MAX_PHONES, MAX_PHOTOS, MAX_PLACE_CHARS, MAX_TITLE_CHARS,
+    MAX_URL_CHARS, MAX_VENDOR_CHARS,
+};
+use model::{Contacts, Content, Dimensions, Issue, IssueType, Location, Money, money, photo_url};
 
-use super::{MAX_PHOTOS, issue, with, with_value};
-
-const MAX_TITLE_CHARS: usize = 256;
-const MAX_DESCRIPTION_CHARS: usize = 50_000;
-const MAX_NAME_CHARS: usize = 256;
-const MAX_BARCODE_CHARS: usize = 64;
-const MAX_ADDRESS_CHARS: usize = 512;
-const MAX_GEO_ID_CHARS: usize = 64;
-const MAX_EMAIL_CHARS: usize = 254;
-const MAX_URL_CHARS: usize = 2_048;
-const MAX_PHONES: usize = 10;
-/// A hundred tonnes, a kilometre.
-const MAX_GRAMS: i64 = 100_000_000;
-const MAX_MM: i64 = 1_000_000;
+use super::{issue, with, with_value};
 
 pub(super) fn check(content: &Content, issues: &mut Vec<Issue>) {
     if content.title.trim().is_empty() {
@@ -34,7 +26,7 @@ pub(super) fn check(content: &Content, issues: &mut Vec<Issue>) {
     if let Some(contacts) = &content.contacts {
         check_contacts(contacts, issues);
     }
-    line("vendor", &content.vendor, MAX_NAME_CHARS, issues);
+    line("vendor", &content.vendor, MAX_VENDOR_CHARS, issues);
     line("barcode", &content.barcode, MAX_BARCODE_CHARS, issues);
     range("weight_grams", content.weight_grams, MAX_GRAMS, issues);
     if let Some(Dimensions { length_mm, width_mm, height_mm }) = content.dimensions {
@@ -97,7 +89,7 @@ fn photos(urls: &[String], issues: &mut Vec<Issue>) {
             issues.push(issue(&field, "required"));
         } else if urls[..place].contains(address) {
             issues.push(issue(&field, "repeated"));
-        } else {
+        } else if !photo_url::is_upload(address) {
             url(&field, address, issues);
         }
     }
@@ -135,11 +127,11 @@ fn place(location: &Location, issues: &mut Vec<Issue>) {
     }
     line("location.address", address, MAX_ADDRESS_CHARS, issues);
     line("location.geo_id", geo_id, MAX_GEO_ID_CHARS, issues);
-    line("location.name", name, MAX_NAME_CHARS, issues);
+    line("location.name", name, MAX_PLACE_CHARS, issues);
 }
 
 fn check_contacts(contacts: &Contacts, issues: &mut Vec<Issue>) {
-    line("contacts.name", &contacts.name, MAX_NAME_CHARS, issues);
+    line("contacts.name", &contacts.name, MAX_CONTACT_NAME_CHARS, issues);
     count("contacts.phones", contacts.phones.len(), MAX_PHONES, issues);
     for (place, phone) in contacts.phones.iter().enumerate().take(MAX_PHONES) {
         if !is_phone(phone) {
@@ -147,6 +139,7 @@ fn check_contacts(contacts: &Contacts, issues: &mut Vec<Issue>) {
         }
     }
     let email = &contacts.email;
+    length("contacts.email", email, MAX_EMAIL_CHARS, issues);
     if !email.is_empty() && !is_email(email) {
         issues.push(with_value(issue("contacts.email", "bad_email"), email));
     }
@@ -164,6 +157,5 @@ fn is_email(text: &str) -> bool {
     let sane = |part: &str| {
         !part.is_empty() && !part.chars().any(|char| char == '@' || char.is_whitespace() || char.is_control())
     };
-    text.chars().count() <= MAX_EMAIL_CHARS
-        && parts.is_some_and(|(name, host)| sane(name) && sane(host) && !host.starts_with('.'))
+    parts.is_some_and(|(name, host)| sane(name) && sane(host) && !host.starts_with('.'))
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 use web::{Access, Scope};
 
+use crate::kept::run_due;
 use crate::support::in_memory;
 
 /// A caller with one scope, as the server's guard would let him in.
@@ -366,6 +367,8 @@ async fn a_key_makes_one_offer() {
     assert_eq!(create("k3", &other).await.status, 201);
     client.offers.clock.advance(std::time::Duration::from_secs(86_401));
     let shards: Vec<_> = store::Shard::all().collect();
-    offers::drafts::sweep::once(&client.offers, &shards).await.unwrap();
+    for shard in shards {
+        run_due(&client.offers, offers::forget::Forgotten, shard).await.unwrap();
+    }
     assert_ne!(create("k1", &phone("s1")).await.body["id"], first.body["id"], "a day later it is a new call");
 }

@@ -1,13 +1,14 @@
 //! The routes over offers that a feed made, and over all of a seller.
 
 use axum::http::Method;
+use offers::erase::SellerErasures;
 use offers::{Offers, Settings};
 use serde_json::{Value, json};
 use store::{Shard, Tx};
 
 use crate::api::{Client, refused};
 use crate::feed::{Feed, SELLER, record};
-use crate::kept::{Engine, keep};
+use crate::kept::{Engine, keep, run_due};
 use crate::support::in_memory;
 
 /// The id of an offer that a feed made.
@@ -106,7 +107,7 @@ async fn an_erased_seller_is_gone_from_every_answer() {
     assert_eq!((asked.status.as_u16(), &asked.body["state"]), (202, &json!("offers")));
     let again = own.call(Method::DELETE, "/v1/sellers/s1", &[], None).await;
     assert_eq!(again.body["asked_at"], asked.body["asked_at"], "the same wish");
-    offers::erase::go_on(&kept.offers, None, Shard::of("s1")).await.unwrap();
+    run_due(&kept.offers, SellerErasures, Shard::of("s1")).await.unwrap();
     let done = own.get("/v1/sellers/s1/erasure").await.body;
     assert_eq!((&done["state"], &done["offers"]), (&json!("done"), &json!(1)), "{done}");
     refused(&client.get(&format!("/v1/offers/{id}")).await, 404, "not_found");

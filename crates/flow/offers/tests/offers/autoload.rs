@@ -233,7 +233,7 @@ async fn expire(offers: &Offers, offer: &model::Offer) {
         ..Default::default()
     };
     let expire = async |tx: &mut store::Tx| {
-        let mut changes = offers::changes::Changes::new(&offers.settings, offers.clock.now());
+        let mut changes = offers::changes::Changes::new(offers, offers.clock.now());
         let mut after = offer.clone();
         after.set_status(Status::Expired);
         changes.save(tx, Some(offer), after, &actor)?;
@@ -386,5 +386,5 @@ async fn a_message_that_says_nothing_is_refused() {
     assert!(refused(feed.batch_message(1, 0, Vec::new())).await.contains("number from 1"));
     let nameless = Feed::in_namespace(&offers, "No Such");
     assert!(refused(nameless.batch_message(1, 1, Vec::new())).await.contains("namespace"));
-    assert!(Batches(offers.clone()).shard_of(&Record { key: Vec::new(), ..good }).is_err());
+    assert!(Batches(offers.clone()).decode(&Record { key: Vec::new(), ..good }).is_err());
 }

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use model::Status;
+use model::{OfferId, Photo, PhotoState, Status};
 use offers::Offers;
+use offers::photos::PhotoResults;
 use offers::write::Verb;
+use topics::consume::Handler as _;
 use wire::offers::opinion::Verdict;
+use wire::photos::PhotoResult;
 
 use crate::autoload::{act, opine, scenarios};
-use crate::feed::{Feed, SELLER, makes_manual, records};
+use crate::feed::{Feed, SELLER, makes_manual, record, records};
 use crate::recount::recount;
 
 scenarios! {
@@ -18,6 +21,7 @@ scenarios! {
     made_manual_and_adopted_again
     made_manual_and_deleted_by_hand_makes_a_new_one
     deleted_by_hand_makes_a_new_one_but_a_ban_stays
+    photos_that_came_while_it_was_gone_are_there
 }
 
 async fn a_flickering_offer_keeps_its_id_its_ban_and_its_withdrawal(offers: &Offers) {
@@ -62,6 +66,36 @@ async fn an_opinion_on_a_deleted_offer_counts_when_it_comes_back(offers: &Offers
     feed.load(3, records(0..3, 1)).await;
     assert_eq!(feed.offer("sku-0").await.status(), Status::Banned);
     assert_eq!(feed.offer("sku-1").await.status(), Status::Active);
+}
+
+/// Nobody asks for a photo twice, so the answer must not be lost on an offer that is deleted when it comes.
+async fn photos_that_came_while_it_was_gone_are_there(offers: &Offers) {
+    let feed = Feed::new(offers);
+    let url = "https://shop.example/1.jpg".to_owned();
+    let with_photo = || {
+        let mut record = record("sku-0", 1);
+        record.content.as_mut().unwrap().photo_urls = vec![url.clone()];
+        vec![record]
+    };
+    feed.load(1, with_photo()).await;
+    let asked = feed.offer("sku-0").await;
+    assert_eq!(asked.photos[0].state(), PhotoState::Waiting);
+    feed.load(2, Vec::new()).await;
+    let photo = Photo { url: url.clone(), state: PhotoState::Ready.into(), ..Photo::default() };
+    let result = PhotoResult {
+        offer_id: asked.id,
+        seller_id: SELLER.to_owned(),
+        photos: vec![photo],
+        ..PhotoResult::default()
+    };
+    let handler = PhotoResults(offers.clone());
+    let id = OfferId::from_raw(asked.id).unwrap();
+    let apply = async |tx: &mut store::Tx| handler.apply(tx, vec![(id, result.clone())]).await;
+    offers.store.transact(offers::read::shard_of(id), apply).await.unwrap();
+    feed.load(3, with_photo()).await;
+    let back = feed.offer("sku-0").await;
+    assert_eq!((back.id, back.status()), (asked.id, Status::Active));
+    assert_eq!(back.photos[0].state(), PhotoState::Ready);
 }
 
 async fn after_thirty_days_a_new_offer_is_made(offers: &Offers) {

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use model::Status;
-use offers::autoload::{Decided, Decisions, decide, sweep};
+use model::{Offer, Status};
+use offers::autoload::sweep::Sweeps;
+use offers::autoload::{DeadFeedRows, Decided, Decisions, decide};
 use offers::tables::{FEED_BATCHES, FEED_DECISIONS, FEED_SEEN, FEED_SWEEPS};
+use offers::write::Verb;
 use offers::{Offers, Settings};
 use prost::Message as _;
 use store::{Range, Read as _, Shard};
@@ -14,7 +16,7 @@ use wire::feeds::feed_decision::Word;
 use wire::feeds::feed_result::Kind;
 use wire::feeds::{FeedDecision, FeedTerminal};
 
-use crate::autoload::scenarios;
+use crate::autoload::{act, scenarios};
 use crate::feed::{Feed, NAMESPACE, SELLER, broken, ends, guarded, makes_manual, records, words};
 use crate::support::in_memory;
 
@@ -28,6 +30,7 @@ scenarios! {
     an_abort_before_any_batch_leaves_an_older_hold
     a_late_end_is_superseded_and_a_repeat_is_nothing
     a_removal_passes_the_guard
+    a_sold_offer_stays_sold_when_its_feed_drops_it
     the_guard_holds_until_confirmed
     the_guard_holds_until_rejected
     a_newer_task_ends_a_hold
@@ -226,6 +229,43 @@ async fn a_removal_passes_the_guard(offers: &Offers) {
     assert_eq!(feed.offer("sku-0").await.status(), Status::Active);
 }
 
+async fn a_sold_offer_stays_sold_when_its_feed_drops_it(offers: &Offers) {
+    let feed = Feed::new(offers);
+    feed.load(1, records(0..5, 1)).await;
+    let sold = [feed.offer("sku-3").await, feed.offer("sku-4").await];
+    act(offers, &sold[0], Verb::SellHere).await;
+    act(offers, &sold[1], Verb::SellElsewhere).await;
+    // Also when a load has looked at it since.
+    feed.load(2, [records(0..4, 1), records(4..5, 2)].concat()).await;
+    feed.dry_batch(3, 1, records(0..2, 1)).await;
+    feed.dry_terminal(3, ends(1)).await;
+    feed.sweep().await;
+    assert_eq!(feed.end(3).await, "DONE: 2 unchanged, 1 deleted", "a dry run foretells it");
+    feed.load(4, records(0..2, 1)).await;
+    assert_eq!(feed.end(4).await, "DONE: 2 unchanged, 1 deleted");
+    let now = read_all(&feed, &sold).await;
+    assert_eq!(now.each_ref().map(Offer::status), [Status::SoldHere, Status::SoldElsewhere]);
+    assert!(feed.row("sku-3").await.is_none(), "only its feed row goes");
+    assert_eq!(feed.head().await.live, 2);
+    // On sale again it is the seller's own, since the feed no longer says anything of it.
+    act(offers, &now[0], Verb::Activate).await;
+    let back = &read_all(&feed, &sold).await[0];
+    assert!(back.status() == Status::Active && !offers::presets::is_from_feed(back));
+    // What the feed brings under the same id is another offer.
+    feed.load(5, records(0..4, 1)).await;
+    assert_eq!(feed.end(5).await, "DONE: 2 created, 2 unchanged");
+    assert_ne!(feed.offer("sku-3").await.id, sold[0].id);
+    // And stays the feed's when the sold one is deleted.
+    feed.load(6, records(0..5, 1)).await;
+    act(offers, &now[1], Verb::Delete).await;
+    assert!(feed.row("sku-4").await.is_some());
+}
+
+async fn read_all(feed: &Feed, offers: &[Offer; 2]) -> [Offer; 2] {
+    let all = feed.all_offers().await;
+    offers.each_ref().map(|offer| all.iter().find(|other| other.id == offer.id).unwrap().clone())
+}
+
 async fn the_guard_holds_until_confirmed(offers: &Offers) {
     let feed = Feed::new(offers);
     held(&feed).await;
@@ -238,9 +278,9 @@ async fn the_guard_holds_until_confirmed(offers: &Offers) {
         timestamp: offers.clock.now(),
     };
     let handler = Decisions(offers.clone());
-    assert_eq!(handler.shard_of(&record).unwrap(), Shard::of(SELLER));
-    let said = std::slice::from_ref(&record);
-    offers.store.transact(Shard::of(SELLER), async |tx| handler.apply(tx, said).await).await.unwrap();
+    let (shard, said) = handler.decode(&record).unwrap();
+    assert_eq!(shard, Shard::of(SELLER));
+    offers.store.transact(shard, async |tx| handler.apply(tx, vec![said]).await).await.unwrap();
     assert_eq!(say(offers, 2, Word::Confirm).await, Decided::Done, "said twice");
     assert_eq!(say(offers, 2, Word::Reject).await, Decided::Superseded, "the first word counts");
     feed.sweep().await;
@@ -359,7 +399,9 @@ async fn the_sweeper_is_woken_and_forgets_old_dead_rows() {
     feed.load(1, records(0..3, 1)).await;
     feed.load(2, records(0..1, 1)).await;
     let shutdown = kit::Shutdown::new();
-    let sweeper = tokio::spawn(sweep::run(offers.clone(), None, shutdown.clone()));
+    let sweeps = cluster::work::run(offers.cluster.clone(), Sweeps(offers.clone()), shutdown.clone());
+    let rows = cluster::work::run(offers.cluster.clone(), DeadFeedRows(offers.clone()), shutdown.clone());
+    let sweeper = tokio::spawn(async move { tokio::join!(sweeps, rows) });
     let until = async |what: &str, holds: &(dyn Fn() -> futures::future::BoxFuture<'static, bool> + Sync)| {
         for _ in 0..10_000 {
             if holds().await {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use offers::autoload::sweep;
+use offers::autoload::sweep::Sweeps;
 use offers::{Offers, Settings};
 use store::{FaultPlan, Faults, Shard};
 use topics::Record;
 use wire::feeds::FeedTerminal;
 
 use crate::feed::{Feed, SELLER, ends, makes_manual, records};
+use crate::kept::run_due;
 use crate::recount::recount;
 use crate::support::in_memory;
 
@@ -47,7 +48,7 @@ async fn go(offers: &Offers, messages: &[Record], done: &mut usize) -> bool {
             return false;
         }
         *done += 1;
-        if (*done).is_multiple_of(3) && sweep::work(offers, None, &[Shard::of(SELLER)]).await.is_err() {
+        if (*done).is_multiple_of(3) && run_due(offers, Sweeps, Shard::of(SELLER)).await.is_err() {
             return false;
         }
     }
@@ -95,9 +96,9 @@ async fn a_death_at_any_commit_changes_nothing_of_the_outcome() {
         }
         deaths += 1;
         // The topic gives again what was not acknowledged; the sweeper finds its row.
-        sweep::work(&offers, None, &[Shard::of(SELLER)]).await.unwrap();
+        run_due(&offers, Sweeps, Shard::of(SELLER)).await.unwrap();
         assert!(go(&offers, &messages, &mut done).await);
-        sweep::work(&offers, None, &[Shard::of(SELLER)]).await.unwrap();
+        run_due(&offers, Sweeps, Shard::of(SELLER)).await.unwrap();
         recount(&offers, SELLER).await;
         assert_eq!(outcome(&offers).await, expected, "after a death at commit {commit}");
     }

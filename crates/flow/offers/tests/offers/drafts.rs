@@ -3,13 +3,17 @@
 use std::time::Duration;
 
 use axum::http::Method;
-use offers::drafts::moving::Taken;
-use offers::drafts::{Found, Owner, sweep};
+use offers::drafts::moving::{Purpose, Taken};
+use offers::drafts::sweep::DraftMoves;
+use offers::drafts::{Found, Owner};
+use offers::erase::SellerErasures;
+use offers::forget::Forgotten;
 use offers::{Error, Offers, Settings};
 use serde_json::{Value, json};
-use store::Shard;
+use store::{Range, Read as _, Shard};
 
 use crate::api::{Client, phone};
+use crate::kept::run_due;
 use crate::support::{content, in_memory};
 
 const SELLER: &str = "seller-1";
@@ -25,7 +29,10 @@ fn owners() -> (Owner, Owner) {
 
 async fn sweep_all(offers: &Offers) {
     let shards: Vec<_> = Shard::all().collect();
-    sweep::once(offers, &shards).await.unwrap();
+    for shard in shards {
+        run_due(offers, DraftMoves, shard).await.unwrap();
+        run_due(offers, Forgotten, shard).await.unwrap();
+    }
 }
 
 async fn title(offers: &Offers, id: &str) -> Option<String> {
@@ -126,7 +133,7 @@ async fn a_move_that_died_between_two_steps_is_finished() {
         let (seller, visitor) = owners();
         let source = offers.create_draft(&visitor, content("wanted", None)).await.unwrap().id;
         offers.create_draft(&seller, content("old", None)).await.unwrap();
-        let intent = offers.begin_move(&source, &seller).await.unwrap();
+        let intent = offers.begin_move(&source, &seller, Purpose::Current).await.unwrap();
         if steps >= 2 {
             let copied = offers.copy_draft(&source, &seller).await.unwrap().unwrap();
             if steps >= 3 {
@@ -152,11 +159,30 @@ async fn a_draft_that_changes_under_way_is_copied_again() {
     let offers = in_memory(Settings::default());
     let (seller, visitor) = owners();
     let source = offers.create_draft(&visitor, content("first", None)).await.unwrap();
-    let intent = offers.begin_move(&source.id, &seller).await.unwrap();
+    let intent = offers.begin_move(&source.id, &seller, Purpose::Current).await.unwrap();
     let copied = offers.copy_draft(&source.id, &seller).await.unwrap().unwrap();
     offers.replace_draft(&source, content("second", None), offers::write::Expected::Any).await.unwrap();
     assert_eq!(offers.take_draft(&source.id, &copied).await.unwrap(), Taken::Changed);
     offers.finish_move(&source.id, &seller).await.unwrap();
+    assert_eq!(title(&offers, &intent.new_id).await.as_deref(), Some("second"));
+}
+
+/// One who finishes the same move read the draft before its last edit, and writes after the other one has taken it.
+#[tokio::test]
+async fn of_two_who_finish_a_move_the_slower_one_does_not_lose_the_last_edit() {
+    let offers = in_memory(Settings::default());
+    let (seller, visitor) = owners();
+    let source = offers.create_draft(&visitor, content("first", None)).await.unwrap();
+    let intent = offers.begin_move(&source.id, &seller, Purpose::Current).await.unwrap();
+    offers.replace_draft(&source, content("second", None), offers::write::Expected::Any).await.unwrap();
+    let copied = offers.copy_draft(&source.id, &seller).await.unwrap().unwrap();
+    assert_eq!(offers.take_draft(&source.id, &copied).await.unwrap(), Taken::Ours);
+    let late = offers.keep_copy(&source.id, &seller, Some(&source.row)).await.unwrap().unwrap();
+    offers.settle_move(&source.id, &seller, Taken::Ours).await.unwrap();
+    assert_eq!(title(&offers, &intent.new_id).await.as_deref(), Some("second"));
+    // The slower one finds its work done.
+    assert_eq!(offers.take_draft(&source.id, &late).await.unwrap(), Taken::Ours);
+    offers.settle_move(&source.id, &seller, Taken::Ours).await.unwrap();
     assert_eq!(title(&offers, &intent.new_id).await.as_deref(), Some("second"));
 }
 
@@ -166,15 +192,15 @@ async fn of_two_sellers_who_take_one_draft_one_gets_it() {
     let (first, visitor) = owners();
     let second = Owner::Seller("seller-2".to_owned());
     let source = offers.create_draft(&visitor, content("wanted", None)).await.unwrap().id;
-    offers.begin_move(&source, &first).await.unwrap();
+    offers.begin_move(&source, &first, Purpose::Current).await.unwrap();
     offers.copy_draft(&source, &first).await.unwrap();
-    offers.move_draft(&source, &second).await.unwrap();
+    offers.move_draft(&source, &second, Purpose::Current).await.unwrap();
     offers.finish_intents(&first).await.unwrap();
     assert!(offers.create_draft(&second, content("x", None)).await.is_err(), "the second has it");
     offers.create_draft(&first, content("own", None)).await.unwrap();
     // A draft that died is lost to everybody.
     let gone = offers.create_draft(&visitor, content("gone", None)).await.unwrap();
-    offers.begin_move(&gone.id, &Owner::Seller("seller-3".to_owned())).await.unwrap();
+    offers.begin_move(&gone.id, &Owner::Seller("seller-3".to_owned()), Purpose::Current).await.unwrap();
     offers.delete_draft(&gone).await.unwrap();
     sweep_all(&offers).await;
     offers.create_draft(&Owner::Seller("seller-3".to_owned()), content("own", None)).await.unwrap();
@@ -222,6 +248,60 @@ async fn an_incomplete_draft_is_not_published_and_stays() {
     assert_eq!((&still["id"], still["owner"].is_null()), (&draft["id"], true));
 }
 
+/// A visitor's whole draft.
+async fn visitors_phone(client: &Client) -> String {
+    let mut body = phone(SELLER);
+    body.as_object_mut().unwrap().remove("seller_id");
+    body["anonymous"] = json!(SECRET);
+    client.post("/v1/drafts", body).await.body["id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn publishing_a_visitors_draft_leaves_the_sellers_own_even_when_it_fails() {
+    let client = Client::new(&in_memory(Settings { max_offers: 1, ..Settings::default() }), "service");
+    let (seller, _) = owners();
+    let full = client.post("/v1/offers", phone(SELLER)).await.body;
+    let own = client.offers.create_draft(&seller, content("own", None)).await.unwrap();
+    let draft = visitors_phone(&client).await;
+    let publish = format!("/v1/drafts/{draft}/publish");
+    let refused = client.post(&publish, json!({"owner": SELLER})).await;
+    assert!(refused.status.is_client_error(), "{}", refused.body);
+    assert_eq!(title(&client.offers, &own.id).await.as_deref(), Some("own"));
+    assert!(title(&client.offers, &draft).await.is_some(), "the visitor's is there, too");
+    let current = client.post("/v1/drafts/current", json!({"owner": SELLER})).await.body;
+    assert_eq!(current["id"], own.id, "the seller's own is the current one");
+
+    sweep_all(&client.offers).await;
+    client.post(&format!("/v1/offers/{}/delete", full["id"].as_str().unwrap()), json!({})).await;
+    let published = client.post(&publish, json!({"owner": SELLER})).await;
+    assert_eq!(published.status, 201, "{}", published.body);
+    assert_eq!(title(&client.offers, &own.id).await.as_deref(), Some("own"));
+    assert_eq!(client.post(&publish, json!({})).await.body["id"], published.body["id"]);
+}
+
+#[tokio::test]
+async fn a_draft_that_was_not_published_dies_or_is_erased_with_its_seller() {
+    for erase in [false, true] {
+        let client = Client::new(&in_memory(Settings { max_offers: 0, ..Settings::default() }), "service");
+        let (seller, _) = owners();
+        client.offers.create_draft(&seller, content("own", None)).await.unwrap();
+        let draft = visitors_phone(&client).await;
+        client.post(&format!("/v1/drafts/{draft}/publish"), json!({"owner": SELLER})).await;
+        assert!(title(&client.offers, &draft).await.is_some());
+        if erase {
+            client.offers.erase(SELLER, "test").await.unwrap();
+            run_due(&client.offers, SellerErasures, seller.shard()).await.unwrap();
+        } else {
+            client.offers.clock.advance(Duration::from_secs(31 * 86_400));
+            sweep_all(&client.offers).await;
+        }
+        assert_eq!(title(&client.offers, &draft).await, None);
+        let tables = client.offers.store.snapshot(seller.shard()).await.unwrap();
+        let intents = tables.scan(&offers::tables::DRAFT_INTENTS, Range::all(9)).await.unwrap();
+        assert_eq!(intents, [], "nothing leads to it any more");
+    }
+}
+
 #[tokio::test]
 async fn a_visitors_draft_dies_after_thirty_days_and_a_sellers_does_not() {
     let client = service();
@@ -248,6 +328,6 @@ async fn an_erased_seller_leaves_no_draft() {
     let (seller, _) = owners();
     let draft = client.offers.create_draft(&seller, content("private", None)).await.unwrap();
     client.offers.erase(SELLER, "test").await.unwrap();
-    offers::erase::go_on(&client.offers, None, seller.shard()).await.unwrap();
+    run_due(&client.offers, SellerErasures, seller.shard()).await.unwrap();
     assert_eq!(title(&client.offers, &draft.id).await, None);
 }

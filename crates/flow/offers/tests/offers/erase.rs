@@ -2,7 +2,7 @@ use futures::StreamExt as _;
 use model::{Offer, OfferId};
 use offers::archive::{ids, leave};
 use offers::autoload::Decided;
-use offers::erase;
+use offers::erase::SellerErasures;
 use offers::tables::{ARCHIVE_FILES, FEED, FEED_ORDINALS, OFFER};
 use offers::write::{Expected, Verb};
 use offers::{Error, Offers, Settings};
@@ -13,7 +13,7 @@ use wire::offers::FeedRow;
 use wire::offers::erasure::Phase;
 
 use crate::feed::{Feed, NAMESPACE, SELLER, ends, records};
-use crate::kept::{Engine, Kept, keep, me};
+use crate::kept::{Engine, Kept, keep, me, run_due};
 
 /// Two sellers of one shard, so that one must not be mistaken for the other.
 fn neighbours() -> (String, String) {
@@ -37,7 +37,7 @@ async fn fill(kept: &Kept, seller: &str) -> Vec<Offer> {
             1 => kept.offers.act(id(&offer), Verb::Delete, Expected::Any, &me()).await.unwrap(),
             _ => {
                 let sold = kept.offers.act(id(&offer), Verb::SellHere, Expected::Any, &me()).await.unwrap();
-                leave(&kept.offers, None, Shard::of(seller), vec![sold.clone()]).await.unwrap();
+                leave(&kept.offers, Shard::of(seller), vec![sold.clone()]).await.unwrap();
                 sold
             }
         };
@@ -93,7 +93,7 @@ async fn everything_of_one_seller_goes_and_nothing_of_another() {
     assert_eq!(exported(&kept.offers, &seller).await, sorted(&his));
     let first = kept.offers.erase(&seller, "test").await.unwrap();
     assert_eq!(kept.offers.erase(&seller, "again").await.unwrap(), first, "asked twice, it is one wish");
-    erase::go_on(&kept.offers, None, Shard::of(&seller)).await.unwrap();
+    run_due(&kept.offers, SellerErasures, Shard::of(&seller)).await.unwrap();
     assert_nothing_left(&kept, &seller, &his).await;
     assert_eq!(exported(&kept.offers, &other).await, sorted(&others));
     kept.assert_lists(&other).await;
@@ -113,8 +113,8 @@ async fn killed_at_any_step_it_is_finished_later() {
         kept.offers.erase(&seller, "test").await.unwrap();
         let plan = FaultPlan { crash_at_commit: Some(commit), ..FaultPlan::none(commit) };
         let dying = kept.on_store(kept.offers.store.wrapped(|engine| Faults::new(engine, plan)));
-        let outcome = erase::go_on(&dying, None, Shard::of(&seller)).await;
-        erase::go_on(&kept.offers, None, Shard::of(&seller)).await.unwrap();
+        let outcome = run_due(&dying, SellerErasures, Shard::of(&seller)).await;
+        run_due(&kept.offers, SellerErasures, Shard::of(&seller)).await.unwrap();
         assert_nothing_left(&kept, &seller, &his).await;
         assert_eq!(exported(&kept.offers, &other).await, sorted(&others), "killed at commit {commit}");
         if outcome.is_ok() {
@@ -131,7 +131,7 @@ async fn what_a_load_of_before_brings_late_is_not_taken() {
     early.batch(1, 1, records(0..3, 1)).await;
     let wish = async || {
         let asked_at = kept.offers.erase(SELLER, "test").await.unwrap().asked_at;
-        erase::go_on(&kept.offers, None, Shard::of(SELLER)).await.unwrap();
+        run_due(&kept.offers, SellerErasures, Shard::of(SELLER)).await.unwrap();
         asked_at
     };
     let asked_at = wish().await;

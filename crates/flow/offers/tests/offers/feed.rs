@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use model::{Content, Issue, IssueType, Level, Money, Offer};
 use offers::Offers;
-use offers::autoload::{Batches, sweep};
+use offers::autoload::sweep::Sweeps;
+use offers::autoload::{Batches, DeadFeedRows};
 use offers::tables::{FEED, FEED_HEAD, OFFER};
 use prost::Message as _;
 use store::{Range, Read as _, Shard, Space, Table};
 use topics::Record;
-use topics::consume::Handler as _;
+use topics::consume::{Failure, Handler as _};
 use wire::feeds::feed_message::Kind;
 use wire::feeds::feed_result::Kind as ResultKind;
 use wire::feeds::{
@@ -17,6 +18,8 @@ use wire::feeds::{
     TerminalResult,
 };
 use wire::offers::{FeedHead, FeedRow, OfferChange};
+
+use crate::kept::run_due;
 
 pub(crate) const SELLER: &str = "seller-1";
 pub(crate) const NAMESPACE: &str = "default";
@@ -130,9 +133,12 @@ impl Feed {
     }
 
     /// Applies records as the consumer of the topic does: one transaction.
-    pub(crate) async fn try_apply(&self, records: &[Record]) -> Result<(), topics::consume::Failure> {
+    pub(crate) async fn try_apply(&self, records: &[Record]) -> Result<(), Failure> {
         let handler = Batches(self.offers.clone());
-        self.offers.store.transact(Self::shard(), async |tx| handler.apply(tx, records).await).await
+        let decoded: Result<Vec<_>, _> = records.iter().map(|record| handler.decode(record)).collect();
+        let messages = decoded.map_err(|reason| Failure::Determinate(reason.0))?;
+        let messages = messages.into_iter().map(|(_, message)| message).collect();
+        self.offers.store.transact(Self::shard(), async |tx| handler.apply(tx, messages).await).await
     }
 
     pub(crate) async fn apply(&self, records: &[Record]) {
@@ -167,7 +173,8 @@ impl Feed {
     }
 
     pub(crate) async fn sweep(&self) {
-        sweep::work(&self.offers, None, &[Self::shard()]).await.unwrap();
+        run_due(&self.offers, Sweeps, Self::shard()).await.unwrap();
+        run_due(&self.offers, DeadFeedRows, Self::shard()).await.unwrap();
     }
 
     pub(crate) async fn row(&self, external_id: &str) -> Option<FeedRow> {

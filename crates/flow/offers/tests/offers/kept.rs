@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use catalog::Catalog;
+use cluster::work::Work;
 use files::Files;
 use kit::{Clock, Timestamp};
 use model::{Content, Money, Offer};
@@ -136,4 +137,16 @@ impl Kept {
             assert_eq!(counters.get(name).copied().unwrap_or(0), expected, "the counter {name}");
         }
     }
+}
+
+/// Does what is due in a shard now, one piece after another.
+pub(crate) async fn run_due<W>(
+    offers: &Offers,
+    work: impl Fn(Offers) -> W,
+    shard: Shard,
+) -> offers::Result<usize>
+where
+    W: Work<Error = offers::Error>,
+{
+    cluster::work::run_due(&work(offers.clone()), &[shard], offers.clock.now()).await
 }

@@ -20,4 +20,5 @@ mod model_based;
 mod plain;
 mod recount;
 mod support;
+mod trips;
 mod validate;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use kit::Timestamp;
 use model::{Issue, Level, OfferId, Status};
+use offers::autoload::sweep::Sweeps;
 use offers::moderation::Effect;
 use offers::presets::Preset;
 use offers::tables::FEED;
@@ -21,6 +22,7 @@ use wire::feeds::{FeedBatch, FeedMessage, FeedRecord, FeedTerminal, OnMissing};
 use wire::offers::Opinion;
 use wire::offers::opinion::Verdict;
 
+use crate::kept::run_due;
 use crate::plain::{Answer, DAY_US, Known, Loaded, Plain, Row};
 use crate::support::{content, embedded, in_memory, postgres};
 
@@ -143,8 +145,7 @@ impl Run {
             load.send(&self.offers, Load::batch(place as i64 + 1, part)).await;
         }
         load.send(&self.offers, Load::terminal(2)).await;
-        let shards = [store::Shard::of(seller)];
-        offers::autoload::sweep::work(&self.offers, None, &shards).await.unwrap();
+        run_due(&self.offers, Sweeps, store::Shard::of(seller)).await.unwrap();
         let now = self.offers.clock.now().0;
         for record in self.plain.load(seller, &records, now) {
             self.adopt(seller, &record, now).await;
@@ -181,10 +182,7 @@ impl Run {
         let days = self.rng.random_range(1..40);
         self.offers.clock.advance(Duration::from_micros(days * DAY_US as u64));
         for seller in SELLERS {
-            let mut progress = offers::due::Progress::default();
-            offers::due::take_turn(&self.offers, None, store::Shard::of(seller), &mut progress)
-                .await
-                .unwrap();
+            offers::due::take_turn(&self.offers, store::Shard::of(seller)).await.unwrap();
         }
         self.plain.expire(self.offers.clock.now().0);
     }
@@ -271,10 +269,9 @@ impl Load {
         };
         let handler = offers::autoload::Batches(offers.clone());
         let apply = async |tx: &mut store::Tx| {
-            handler
-                .apply(tx, std::slice::from_ref(&record))
-                .await
-                .map_err(|failure| Error::Missing(failure.to_string()))
+            let (_, message) = handler.decode(&record).unwrap();
+            let applied = handler.apply(tx, vec![message]).await;
+            applied.map_err(|failure| Error::Missing(failure.to_string()))
         };
         offers.store.transact(store::Shard::of(self.seller), apply).await.unwrap();
     }

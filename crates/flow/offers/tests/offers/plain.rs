@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::Status;
+use model::status::is_sold;
 use offers::counters::Counters;
 use offers::presets::Preset;
 use offers::write::Verb;
@@ -94,10 +95,15 @@ impl Plain {
         if to == Active {
             offer.expires_at = expiry(offer, now);
         }
+        let key = offer.external_id.clone().map(|external_id| (offer.seller, external_id));
+        let own_key = key.filter(|key| self.rows.get(key).is_some_and(|row| row.offer == id));
+        if is_sold(from) && to == Active && own_key.is_none() {
+            // The feed let it go while it was sold.
+            offer.external_id = None;
+        }
         if to == Deleted
-            && let Some(external_id) = &offer.external_id
+            && let Some(key) = own_key
         {
-            let key = (offer.seller, external_id.clone());
             if from == Banned {
                 self.rows.insert(key, Row { offer: id, dead: Some((now, Banned)) });
             } else {
@@ -181,14 +187,21 @@ impl Plain {
                 _ => new.push(record.clone()),
             }
         }
-        for ((_, external_id), row) in self.rows.iter_mut().filter(|((owner, _), _)| *owner == seller) {
-            if row.dead.is_none() && !seen.contains(external_id) {
-                let offer = self.offers.get_mut(&row.offer).unwrap();
+        let offers = &mut self.offers;
+        self.rows.retain(|(owner, external_id), row| {
+            if *owner != seller || row.dead.is_some() || seen.contains(external_id) {
+                return true;
+            }
+            let offer = offers.get_mut(&row.offer).unwrap();
+            // What is sold stays sold, and the feed forgets it.
+            let goes = !is_sold(offer.status);
+            if goes {
                 row.dead = Some((now, offer.status));
                 offer.status = Status::Deleted;
                 offer.version += 1;
             }
-        }
+            goes
+        });
         new
     }
 
@@ -265,9 +278,8 @@ impl Known {
             Status::Inactive | Status::SoldHere | Status::SoldElsewhere => last,
             _ => Status::Active,
         };
-        let is_sold = matches!(last, Status::SoldHere | Status::SoldElsewhere);
         self.reasons.clear();
-        if !is_sold && self.opinion.is_some_and(|(_, verdict)| verdict == Verdict::Ban) {
+        if !is_sold(last) && self.opinion.is_some_and(|(_, verdict)| verdict == Verdict::Ban) {
             self.before_ban = self.status;
             self.status = Status::Banned;
             self.reasons = self.judged_for.clone();
@@ -290,7 +302,7 @@ impl Known {
             Preset::Expired => self.status == Status::Expired,
             Preset::Banned => self.status == Status::Banned,
             Preset::WithProblems => self.status == Status::Banned || self.problems,
-            Preset::Sold => matches!(self.status, Status::SoldHere | Status::SoldElsewhere),
+            Preset::Sold => is_sold(self.status),
             Preset::FromFeed => self.external_id.is_some(),
         }
     }

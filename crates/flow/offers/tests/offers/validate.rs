@@ -1,6 +1,7 @@
 //! What can be published, by the catalog.
 
 use catalog::Catalog;
+use model::limits::TEXTS;
 use model::{Attribute, Contacts, Content, Dimensions, Issue, Language, Location, Money, Value, message};
 use offers::validate::{check, settle};
 use wire::model::value::Kind;
@@ -50,13 +51,43 @@ fn a_plain_offer_is_valid() {
     );
 }
 
+/// The same limits as a feed has: what it brings can be edited by hand.
+#[test]
+fn every_text_may_be_as_long_as_the_limits_say() {
+    for (path, most) in TEXTS {
+        let of = |chars: usize| {
+            let text = match path {
+                "url" | "video_url" => format!("https://a.example/{}", "x".repeat(chars - 18)),
+                "contacts.email" => format!("{}@a.example", "x".repeat(chars - 10)),
+                _ => "ж".repeat(chars),
+            };
+            issues(|content| match path {
+                "title" => content.title = text,
+                "description" => content.description = text,
+                "vendor" => content.vendor = text,
+                "barcode" => content.barcode = text,
+                "contacts.name" => content.contacts.get_or_insert_default().name = text,
+                "contacts.email" => content.contacts.get_or_insert_default().email = text,
+                "location.address" => content.location.get_or_insert_default().address = text,
+                "url" => content.url = text,
+                "video_url" => content.video_url = text,
+                other => panic!("no test knows {other}"),
+            })
+        };
+        assert_eq!(of(most), [], "{path} of {most}");
+        let found = of(most + 1);
+        let short: Vec<_> = found.iter().map(|issue| (issue.field.as_str(), issue.code.as_str())).collect();
+        assert_eq!(short, [(path, "too_long")]);
+    }
+}
+
 #[test]
 fn every_refusal_names_its_field() {
     refused("category", "category_missing", |content| content.category_id.clear());
     refused("category", "category_unknown", |content| content.category_id = "no-such-category".to_owned());
     refused("category", "category_replaced", |content| content.category_id = "pagers".to_owned());
     refused("title", "required", |content| content.title = "  ".to_owned());
-    refused("title", "too_long", |content| content.title = "x".repeat(257));
+    refused("title", "too_long", |content| content.title = "x".repeat(301));
     refused("title", "control_character", |content| content.title = "a\u{0}b".to_owned());
     refused("description", "too_long", |content| content.description = "x".repeat(50_001));
     refused("description", "control_character", |content| content.description = "\u{1b}[0m".to_owned());
@@ -78,10 +109,19 @@ fn every_refusal_names_its_field() {
         content.video_url = format!("https://a.example/{}", "x".repeat(2_048));
     });
     refused("vendor", "too_long", |content| content.vendor = "x".repeat(257));
-    refused("barcode", "too_long", |content| content.barcode = "1".repeat(65));
+    refused("barcode", "too_long", |content| content.barcode = "1".repeat(201));
     refused("weight_grams", "out_of_range", |content| content.weight_grams = -1);
     let tall = Dimensions { height_mm: 1_000_001, ..Dimensions::default() };
     refused("dimensions.height_mm", "out_of_range", |content| content.dimensions = Some(tall));
+}
+
+#[test]
+fn an_uploaded_photo_is_named_by_its_address_and_nothing_else_is() {
+    let upload = model::photo_url::of_upload(&"ab".repeat(32));
+    assert_eq!(issues(|content| content.photo_urls = vec![upload.clone()]), []);
+    refused("photos.1.url", "repeated", |content| content.photo_urls = vec![upload.clone(), upload.clone()]);
+    refused("photos.0.url", "bad_url", |content| content.photo_urls = vec!["/photos/ab/original".to_owned()]);
+    refused("url", "bad_url", |content| content.url = upload.clone());
 }
 
 #[test]

@@ -66,6 +66,18 @@ async fn a_known_url_causes_no_traffic_and_a_failed_one_is_tried_again() {
 }
 
 #[tokio::test]
+async fn an_uploaded_photo_is_its_sellers_alone() {
+    let world = World::new().await;
+    let own = photos::upload(&world.photos(), SELLER, jpeg(300, 200, 1)).await.unwrap();
+    let other = photos::upload(&world.photos(), "seller-2", jpeg(300, 200, 2)).await.unwrap();
+    world.receive(&request("r1", 7, &[&own.url, &other.url])).await;
+    world.work().await;
+    assert_eq!(states(&world.deliver().await), [("r1", vec!["ready", "photo_not_uploaded"])]);
+    let rows = world.store.scan_shards(&PHOTO_URLS, &[World::shard()], Range::all(10)).await.unwrap();
+    assert_eq!(rows.len(), 1);
+}
+
+#[tokio::test]
 async fn a_photo_goes_with_its_last_offer() {
     let world = World::new().await;
     let url = world.gallery.hang("a.jpg", jpeg(300, 200, 1));

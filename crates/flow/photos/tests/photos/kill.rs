@@ -3,7 +3,7 @@
 use store::FaultPlan;
 
 use crate::images::jpeg;
-use crate::world::{World, releasing, request, state};
+use crate::world::{World, releasing, request, state, work};
 
 /// The writes of a request with two photos: for each the claim and the end of its file's upload, then the answer, then
 /// two confirmations. Whether the last write before the death is there is the seed's choice, so each is tried with some.
@@ -21,7 +21,7 @@ async fn a_worker_killed_anywhere_loses_no_request_and_leaks_no_photo() {
             world.receive(&request("r1", 7, &[&first, &second])).await;
 
             let plan = FaultPlan { crash_at_commit: Some(at), ..FaultPlan::none(seed) };
-            let doomed = photos::work_shards(&world.doomed(plan), &[World::shard()]).await;
+            let doomed = work(world.doomed(plan)).await;
             unfinished += usize::from(doomed.is_err());
             world.work().await;
 

@@ -6,4 +6,5 @@ mod http;
 mod images;
 mod kill;
 mod pictures;
+mod trips;
 mod world;

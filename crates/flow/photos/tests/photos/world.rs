@@ -8,6 +8,7 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::get;
+use cluster::Cluster;
 use fetch::Fetcher;
 use files::objects::{Memory, Objects as _, SharedObjects};
 use files::tables::{BLOBS, FILE_REFS, RefState};
@@ -15,7 +16,7 @@ use files::{Files, Referrer, Release};
 use futures::StreamExt as _;
 use kit::{Clock, Timestamp};
 use photos::tables::{PHOTO_URLS, REQUESTS};
-use photos::{Photos, Requests, Settings};
+use photos::{Photos, Requested, Requests, Settings};
 use prost::Message as _;
 use store::{Faults, Range, Schema, Shard, Store, Tx};
 use topics::Record;
@@ -106,7 +107,8 @@ impl World {
             allowed: vec!["127.0.0.0/8".parse().unwrap()],
             ..fetch::Options::default()
         });
-        Photos::new(store, files, None, self.clock.clone(), fetcher, Settings::default())
+        let cluster = Cluster::solo(store.clone(), self.clock.clone());
+        Photos::new(store, files, cluster, self.clock.clone(), fetcher, Settings::default())
     }
 
     /// A message of the topic arrives.
@@ -123,19 +125,17 @@ impl World {
             headers: Vec::new(),
             timestamp: self.clock.now(),
         };
-        let shard = handler.shard_of(&record).unwrap();
-        let apply = async |tx: &mut Tx| handler.apply(tx, std::slice::from_ref(&record)).await;
-        self.store
-            .transact(shard, async |tx| {
-                apply(tx).await.map_err(|error| store::Error::invalid(error.to_string()))
-            })
-            .await
-            .unwrap();
+        let (shard, message) = handler.decode(&record).unwrap();
+        let apply = async |tx: &mut Tx| {
+            let applied = handler.apply(tx, vec![message]).await;
+            applied.map_err(|error| store::Error::invalid(error.to_string()))
+        };
+        self.store.transact(shard, apply).await.unwrap();
     }
 
     /// Answers what waits.
     pub(crate) async fn work(&self) -> usize {
-        photos::work_shards(&self.photos(), &[Self::shard()]).await.unwrap()
+        work(self.photos()).await.unwrap()
     }
 
     /// What the outbox holds, and takes it out: results are returned, releases delivered.
@@ -230,6 +230,12 @@ impl World {
         let waiting = self.store.scan_shards(&REQUESTS, &all, Range::all(10)).await.unwrap();
         assert!(waiting.is_empty(), "{when}: {waiting:?}");
     }
+}
+
+/// Answers what waits now.
+pub(crate) async fn work(photos: Photos) -> photos::Result<usize> {
+    let now = photos.clock.now();
+    cluster::work::run_due(&Requested(photos), &[World::shard()], now).await
 }
 
 pub(crate) fn request(id: &str, offer: i64, urls: &[&String]) -> PhotoRequest {

@@ -7,22 +7,26 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get, post};
 use axum::{Json, Router};
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use serde::Serialize;
 use store::Shard;
 use web::{Access, Code, Problem, Result};
 
+use super::headers::{condition, content_language, format, refuse_encoding, wants_bytes};
 use super::pieces;
-use crate::address::{self, Address, is_language};
+use crate::address::{self, Address};
 use crate::content::Content;
+use crate::convertors::Document;
+use crate::delete::Languages;
 use crate::get::read;
-use crate::prepare::{Meant, works};
+use crate::prepare::{Change, Meant, works};
 use crate::put::{Origin, write};
+use crate::representation::{json, tag};
 use crate::snippets::Snippets;
-use crate::tables::DocumentRow;
-use crate::{Error, Format, delete, metrics};
+use crate::{Error, delete, metrics};
+
+/// What is said of content over the limit.
+pub const TOO_LARGE: &str = "the content is larger than the setting limits.body_bytes allows";
 
 /// The route of documents.
 pub const DOCUMENTS: &str = "/{*address}";
@@ -53,8 +57,7 @@ async fn try_document(snippets: &Snippets, request: Request) -> Result<Response>
             match Bytes::from_request(request, &()).await {
                 Ok(body) => put_one(snippets, access, uri, headers, body).await,
                 Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-                    let detail = "the content is larger than the setting limits.body_bytes allows";
-                    Err(Problem::new(Code::TooLarge, detail))
+                    Err(Problem::new(Code::TooLarge, TOO_LARGE))
                 }
                 Err(rejection) => Ok(rejection.into_response()),
             }
@@ -68,6 +71,7 @@ pub fn routes(snippets: Snippets) -> Router {
         .merge(super::lookup::routes())
         .route("/-/reload", post(reload))
         .merge(super::letters::routes())
+        .merge(super::languages::routes())
         .merge(super::constant::routes())
         .route("/-/{*rest}", any(nowhere))
         .route(DOCUMENTS, get(get_one).put(put_one).delete(delete_one))
@@ -88,11 +92,14 @@ struct Done<'a> {
     key: &'a str,
     /// The absolute names of the snippets that the call was about.
     snippets: Vec<&'a str>,
+    /// Those of them that a convertor deleted, though the call was a PUT.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    deleted: Vec<&'a str>,
 }
 
-fn done(address: &Address) -> Response {
+fn done(address: &Address, deleted: Vec<&str>) -> Response {
     let snippets = address.target.snippets.iter().map(|snippet| snippet.name.as_str()).collect();
-    Json(Done { key: &address.key, snippets }).into_response()
+    Json(Done { key: &address.key, snippets, deleted }).into_response()
 }
 
 async fn put_one(
@@ -105,11 +112,38 @@ async fn put_one(
     access.require_service()?;
     let config = snippets.config();
     let address = address_of_write(&uri, &config)?;
+    refuse_encoding(&headers)?;
     let format = format(&headers, &address)?;
     let language = content_language(&headers)?;
+    if language == Some("*") {
+        let detail = "only a DELETE is about all languages: a PUT has one, or none";
+        return Err(Problem::new(Code::BadRequest, detail));
+    }
+    let condition = condition(&headers)?;
     let content = Content::new(body, format);
-    snippets.put_to(&address.target, &address.key, &content, language.as_deref()).await?;
-    Ok(done(&address))
+    let changes = snippets.put_to(&address.target, &address.key, &content, language, &condition).await?;
+    let is_deleted = |change: &&Change| matches!(change.document, Document::Delete);
+    let mut deleted: Vec<_> =
+        changes.iter().filter(is_deleted).map(|change| change.snippet.name.as_str()).collect();
+    deleted.dedup();
+    let mut response = done(&address, deleted);
+    if let Some(tag) = tag_of(&changes).and_then(|tag| HeaderValue::from_str(&tag).ok()) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    Ok(response)
+}
+
+/// What a GET of the same address has for a tag now; snippets that make languages of their own have several.
+fn tag_of(changes: &[Change]) -> Option<String> {
+    if changes.iter().any(|change| !change.work.languages.is_empty()) {
+        return None;
+    }
+    let put = changes.iter().filter_map(|change| match &change.document {
+        Document::Put(bytes) => Some((change.snippet.name.as_str(), change.work.output, &bytes[..])),
+        Document::Delete => None,
+    });
+    let body = json(put);
+    (body.len() > 2).then(|| tag(&body))
 }
 
 async fn delete_one(
@@ -121,18 +155,24 @@ async fn delete_one(
     access.require_service()?;
     let config = snippets.config();
     let address = address_of_write(&uri, &config)?;
-    let language = content_language(&headers)?;
+    let language = match content_language(&headers)? {
+        None => Languages::None,
+        Some("*") => Languages::All,
+        Some(language) => Languages::One(language),
+    };
+    let condition = condition(&headers)?;
     let now = snippets.clock().now();
     snippets
         .store()
         .transact(Shard::of(&address.key), async |tx| {
-            let changes = delete::changes(tx, &address.target, &address.key, language.as_deref()).await?;
+            condition.check(tx, &address.target, &address.key, language, now).await?;
+            let changes = delete::changes(tx, &address.target, &address.key, language).await?;
             write(tx, &address.key, &changes, Origin::Request, now).await?;
             Ok::<_, Error>(())
         })
         .await?;
     metrics::deleted(&address.target.section);
-    Ok(done(&address))
+    Ok(done(&address, Vec::new()))
 }
 
 async fn get_one(
@@ -162,17 +202,8 @@ async fn get_one(
     if let ([(_, row)], 1, true) = (&found[..], wanted.len(), wants_bytes(&headers)) {
         return Ok(answer(&headers, row.content.clone(), "application/octet-stream"));
     }
-    let mut body =
-        Vec::with_capacity(64 + found.iter().map(|(_, row)| row.content.len() * 4 / 3).sum::<usize>());
-    for (index, (wanted, row)) in found.iter().enumerate() {
-        body.extend_from_slice(if index == 0 { b"{\"" } else { b",\"" });
-        // Names need no escapes.
-        body.extend_from_slice(wanted.snippet.name.as_bytes());
-        body.extend_from_slice(b"\":");
-        write_content(&mut body, row);
-    }
-    body.push(b'}');
-    Ok(answer(&headers, body.into(), "application/json"))
+    let documents = found.iter().map(|(wanted, row)| (&*wanted.snippet.name, row.format(), &row.content[..]));
+    Ok(answer(&headers, json(documents).into(), "application/json"))
 }
 
 async fn reload(State(snippets): State<Snippets>, access: Access) -> Result<StatusCode> {
@@ -181,26 +212,8 @@ async fn reload(State(snippets): State<Snippets>, access: Access) -> Result<Stat
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A document as a JSON value: JSON as it is, text as a string, bytes as base64. As it was written: what the snippet's
-/// `Output` is now says nothing about it.
-pub(super) fn write_content(out: &mut Vec<u8>, row: &DocumentRow) {
-    match row.format() {
-        Format::Json => out.extend_from_slice(&row.content),
-        Format::Text => {
-            let text = String::from_utf8_lossy(&row.content);
-            out.extend_from_slice(serde_json::Value::from(text).to_string().as_bytes());
-        }
-        Format::Pb | Format::Binary => {
-            out.push(b'"');
-            out.extend_from_slice(BASE64_STANDARD.encode(&row.content).as_bytes());
-            out.push(b'"');
-        }
-    }
-}
-
 fn answer(headers: &HeaderMap, body: Bytes, content_type: &'static str) -> Response {
-    let hash = blake3::hash(&body);
-    let etag = format!("\"{}\"", &hash.to_hex()[..32]);
+    let etag = tag(&body);
     let unchanged =
         headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).any(|text| {
             text.split(',')
@@ -238,49 +251,6 @@ fn address_of_write(uri: &Uri, config: &crate::Config) -> Result<Address> {
         return Err(Problem::new(Code::BadRequest, detail));
     }
     Ok(address)
-}
-
-/// The body's format: as `Content-Type` says, which only a snippet of text or bytes alone can do without.
-fn format(headers: &HeaderMap, address: &Address) -> Result<Format> {
-    let bad = |detail: String| Problem::new(Code::BadRequest, detail);
-    if let Some(value) = headers.get(header::CONTENT_TYPE) {
-        let text = value.to_str().map_err(|_| bad("the header Content-Type cannot be read".to_owned()))?;
-        return Format::of_content_type(text).ok_or_else(|| {
-            bad(format!("Content-Type {text:?} is not json, pb, text or binary, nor a media type of these"))
-        });
-    }
-    let mut accepted: Vec<Format> =
-        works(&address.target)?.iter().flat_map(|(_, work)| work.inputs.clone()).collect();
-    accepted.sort_unstable();
-    accepted.dedup();
-    match accepted[..] {
-        [only @ (Format::Text | Format::Binary)] => Ok(only),
-        _ => Err(bad(
-            "the header Content-Type is missing: json, pb, or another that the snippet takes".to_owned()
-        )),
-    }
-}
-
-fn content_language(headers: &HeaderMap) -> Result<Option<String>> {
-    let Some(value) = headers.get(header::CONTENT_LANGUAGE) else { return Ok(None) };
-    let text = value.to_str().unwrap_or_default();
-    if is_language(text) {
-        return Ok(Some(text.to_owned()));
-    }
-    Err(Problem::new(
-        Code::BadRequest,
-        format!("Content-Language {text:?} is not a language such as ru or pt-BR"),
-    ))
-}
-
-fn wants_bytes(headers: &HeaderMap) -> bool {
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    accept.split(',').any(|one| {
-        let mut parts = one.split(';').map(str::trim);
-        let weight = |part: &str| part.strip_prefix("q=").and_then(|weight| weight.parse::<f32>().ok());
-        parts.next() == Some("application/octet-stream")
-            && parts.filter_map(weight).all(|weight| weight > 0.0)
-    })
 }
 
 #[cfg(test)]

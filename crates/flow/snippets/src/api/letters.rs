@@ -7,16 +7,21 @@ use axum::{Json, Router};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
-use web::{Access, Page, Problem, Result, limit};
+use web::{Access, Judged, Page, Problem, Result, Verdict, limit};
 
+use crate::Error;
 use crate::letters::{Letter, LetterId};
 use crate::snippets::Snippets;
 
 const USUAL: usize = 100;
 const MOST: usize = 1_000;
 
+/// `/-/dead-letters` is an older name of the same.
 pub(super) fn routes() -> Router<Snippets> {
     Router::new()
+        .route("/-/failures", get(list))
+        .route("/-/failures/{verdict}", post(judge_all))
+        .route("/-/failures/{id}/{verdict}", post(judge))
         .route("/-/dead-letters", get(list))
         .route("/-/dead-letters/{id}", axum::routing::delete(discard))
         .route("/-/dead-letters/{id}/retry", post(retry))
@@ -48,6 +53,65 @@ async fn list(
     let next_cursor = letters.last().filter(|_| letters.len() == limit).map(|letter| write_id(&letter.id));
     let items = letters.into_iter().map(|letter| Item { id: write_id(&letter.id), letter }).collect();
     Ok(Json(Page { items, next_cursor }))
+}
+
+/// Tries a letter now, or throws it away.
+async fn judge(
+    snippets: State<Snippets>,
+    access: Access,
+    Path((id, verdict)): Path<(String, String)>,
+) -> Result<StatusCode> {
+    match Verdict::parse(&verdict)? {
+        Verdict::Retry => retry(snippets, access, Path(id)).await,
+        Verdict::Drop => discard(snippets, access, Path(id)).await,
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    topic: Option<String>,
+    section: Option<String>,
+    /// Only those whose reason has this in it.
+    reason: Option<String>,
+}
+
+impl Which {
+    fn is_meant(&self, letter: &Letter) -> bool {
+        self.topic.as_ref().is_none_or(|topic| letter.id.topic == *topic)
+            && self.section.as_ref().is_none_or(|section| letter.id.section == *section)
+            && self.reason.as_ref().is_none_or(|reason| letter.reason.contains(reason.as_str()))
+    }
+}
+
+/// The same for all dead letters, or for some. Those that wait for another try have it anyway.
+async fn judge_all(
+    State(snippets): State<Snippets>,
+    access: Access,
+    Path(verdict): Path<String>,
+    Query(which): Query<Which>,
+) -> Result<Json<Judged>> {
+    access.require_service()?;
+    let verdict = Verdict::parse(&verdict)?;
+    let (mut judged, mut after) = (Judged::default(), None);
+    loop {
+        let letters = snippets.letters(after.as_ref(), MOST).await?;
+        let Some(last) = letters.last() else { return Ok(Json(judged)) };
+        after = Some(last.id.clone());
+        let dead = letters.iter().filter(|letter| letter.not_before.is_none() && which.is_meant(letter));
+        for letter in dead {
+            let outcome = match verdict {
+                Verdict::Drop => snippets.drop_letter(&letter.id).await.map(drop),
+                Verdict::Retry => snippets.retry_letter(&letter.id).await,
+            };
+            match outcome {
+                Ok(()) => judged.done += 1,
+                Err(Error::NotFound(_)) => {}
+                Err(Error::Invalid { .. } | Error::Superseded(_)) => judged.failed += 1,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
 }
 
 async fn retry(

@@ -2,17 +2,18 @@
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use bytes::Bytes;
 use kit::Timestamp;
 use web::{Access, Code, Problem, Result};
 
-use super::http::write_content;
+use super::headers::refuse_encoding;
 use super::pieces;
 use crate::lookup::{Found, Question, lookup};
 use crate::prepare::Meant;
+use crate::representation::write_content;
 use crate::snippets::Snippets;
 use crate::tables::DocumentRow;
 
@@ -20,13 +21,19 @@ pub(super) fn routes() -> Router<Snippets> {
     Router::new().route("/-/lookup", post(look_up))
 }
 
-async fn look_up(State(snippets): State<Snippets>, access: Access, body: Bytes) -> Result<Response> {
+async fn look_up(
+    State(snippets): State<Snippets>,
+    access: Access,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response> {
     access.require_service()?;
+    refuse_encoding(&headers)?;
     let question: Question = serde_json::from_slice(&body).map_err(|error| {
         Problem::new(Code::BadRequest, format!("the body is not {{\"names\", \"keys\", \"langs\"}}: {error}"))
     })?;
     let config = snippets.config();
-    let Found { wanted, keys, rows } =
+    let Found { unknown, wanted, keys, rows } =
         lookup(snippets.store(), &config, question, snippets.clock().now()).await?;
     let sizes = rows.iter().flatten().map(|row| row.content.len() * 4 / 3 + 128);
     let mut body = Vec::with_capacity(sizes.sum::<usize>() + 16);
@@ -42,7 +49,12 @@ async fn look_up(State(snippets): State<Snippets>, access: Access, body: Bytes) 
         }
     }
     body.pop_if(|last| *last == b',');
-    body.extend_from_slice(b"]}");
+    body.push(b']');
+    if !unknown.is_empty() {
+        body.extend_from_slice(b",\"unknown_names\":");
+        body.extend_from_slice(serde_json::Value::from(unknown).to_string().as_bytes());
+    }
+    body.push(b'}');
     Ok(([(header::CONTENT_TYPE, "application/json")], pieces::body(body.into())).into_response())
 }
 
@@ -69,7 +81,7 @@ impl ItemFrame {
         for part in [&self.before_key, key, &self.before_content] {
             out.extend_from_slice(part.as_bytes());
         }
-        write_content(out, row);
+        write_content(out, row.format(), &row.content);
         match row.expires_at {
             None => out.extend_from_slice(b",\"expires_at\":null}"),
             Some(at) => out.extend_from_slice(format!(",\"expires_at\":\"{}\"}}", Timestamp(at)).as_bytes()),

@@ -1,7 +1,9 @@
 //! The doors of the system.
 
 mod constant;
+mod headers;
 pub mod http;
+mod languages;
 pub(crate) mod letters;
 mod lookup;
 mod pieces;

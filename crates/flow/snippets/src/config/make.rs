@@ -14,7 +14,7 @@ use crate::convertors::{Convertor, Identity, Protobuf};
 use crate::error::ConfigError;
 use crate::metrics::Counters;
 use crate::registry::{Making, Registry};
-use crate::validators::{JsonSchema, Validator};
+use crate::validators::{JsonSchema, Strictness, Validator};
 
 pub(super) const USUAL_SERVICE: &str = "main";
 
@@ -155,7 +155,12 @@ impl Maker<'_> {
         place: Place,
     ) -> Result<Option<Arc<dyn Validator>>, ConfigError> {
         let Some(file) = settings.text(option) else { return Ok(None) };
-        match JsonSchema::load(&self.assets, file) {
+        let strictness = if settings.flag("StrictSchema") == Some(true) {
+            Strictness::Refused
+        } else {
+            Strictness::Allowed
+        };
+        match JsonSchema::load(&self.assets, file, strictness) {
             Ok(schema) => Ok(Some(Arc::new(schema))),
             Err(reason) => Err(ConfigError::at(
                 settings.place(option, place),

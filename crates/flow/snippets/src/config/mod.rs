@@ -39,12 +39,15 @@ use crate::prefixes::Prefixes;
 #[derive(Clone)]
 pub struct Draft {
     pub sections: BTreeMap<String, Section>,
+    /// Of the text and of the files that it names.
+    hash: String,
 }
 
 /// What the process works by.
 pub struct Config {
     targets: HashMap<String, Target>,
     pub(crate) feeds: Vec<Feed>,
+    hash: String,
 }
 
 /// A name that can be asked for, and the snippets that this means.
@@ -65,7 +68,7 @@ impl Draft {
     pub fn read(text: &str, assets: Assets, registry: &Registry) -> Result<Self, ConfigError> {
         let root = text::read(text)?;
         let node = tree::unfold(&root)?;
-        let maker = make::Maker { assets: Arc::new(assets), registry };
+        let maker = make::Maker { assets: Arc::new(assets.noted()), registry };
         let settings = Settings::default().within("", Some(&root));
         values::check("the root", &settings, root.place)?;
         make::recursive("", &node, &settings, root.place)?;
@@ -75,7 +78,13 @@ impl Draft {
         }
         named::check(&maker, (&settings, root.place), &sections)?;
         check::check(&sections)?;
-        Ok(Self { sections })
+        // A file that somebody is about to write anew is empty for a moment.
+        if !sections.values().any(|section| section.is_snippet) {
+            let message = "there is no snippet in it, which nobody can mean";
+            return Err(ConfigError::at(root.place, message));
+        }
+        let hash = maker.assets.hash_with(text);
+        Ok(Self { sections, hash })
     }
 
     /// The snippets' names.
@@ -85,6 +94,7 @@ impl Draft {
 
     /// Gives every snippet its number.
     pub fn numbered(mut self, prefixes: &Prefixes) -> Result<Config, ConfigError> {
+        let hash = std::mem::take(&mut self.hash);
         for section in self.sections.values_mut().filter(|section| section.is_snippet) {
             section.number = prefixes.number(&section.name).ok_or_else(|| {
                 ConfigError::at(
@@ -106,11 +116,16 @@ impl Draft {
             })
             .collect();
         let feeds = feeds(&sections, &targets);
-        Ok(Config { targets, feeds })
+        Ok(Config { targets, feeds, hash })
     }
 }
 
 impl Config {
+    /// Of the configuration's text and of the files that it names: processes that have the same work by the same.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
     pub(crate) fn target(&self, name: &str) -> Option<&Target> {
         self.targets.get(name)
     }

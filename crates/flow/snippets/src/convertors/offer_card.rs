@@ -52,7 +52,8 @@ fn card(offer: &Offer, version: i64, language: &str) -> OfferCard {
     let nothing = wire::model::Content::default();
     let content = offer.content.as_ref().unwrap_or(&nothing);
     let (status, condition) = (offer.status(), content.condition());
-    let ready = offer.photos.iter().filter(|photo| photo.state() == PhotoState::Ready);
+    let ready =
+        model::photo_order::shown(offer).into_iter().filter(|photo| photo.state() == PhotoState::Ready);
     OfferCard {
         seller_id: offer.seller_id.clone(),
         title: content.title.clone(),
@@ -185,6 +186,7 @@ mod tests {
 
     fn change(minor: i64, currency: &str, status: Status, condition: Condition) -> Content {
         let photo = |state: PhotoState, hash: &str| Photo {
+            url: format!("u/{hash}"),
             state: state.into(),
             hash: hash.to_owned(),
             width: 40,
@@ -203,7 +205,13 @@ mod tests {
             seller_id: "north".to_owned(),
             status: status.into(),
             content: Some(content),
-            photos: vec![photo(PhotoState::Ready, "ab"), photo(PhotoState::Failed, "cd")],
+            photos: vec![
+                photo(PhotoState::Ready, "ab"),
+                photo(PhotoState::Failed, "cd"),
+                photo(PhotoState::Ready, "ef"),
+                photo(PhotoState::Ready, "01"),
+            ],
+            photo_order: if minor % 2 == 0 { vec!["u/01".to_owned(), "gone".to_owned()] } else { Vec::new() },
             ..Offer::default()
         };
         let change = OfferChange { offer: Some(offer), version: 7, ..OfferChange::default() };

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::drafts::Draft;
-use super::schema_files::{read_as_written, target};
+use super::schema_files::{Strictness, read_as_written, target};
 use crate::config::Assets;
 use crate::json::child;
 
@@ -13,9 +13,14 @@ const MOST_HOPS: usize = 32;
 const TIME: &str = "^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$";
 
 /// The schema of a file as draft-04.
-pub(super) fn translate(schema: &Value, file: &str, assets: &Assets) -> Result<Value, String> {
+pub(super) fn translate(
+    schema: &Value,
+    file: &str,
+    assets: &Assets,
+    strictness: Strictness,
+) -> Result<Value, String> {
     let Value::Object(object) = schema else { return Err("a schema is a JSON object".to_owned()) };
-    let document = Document { root: schema, file, assets };
+    let document = Document { root: schema, file, assets, strictness };
     Ok(Value::Object(document.schema(object, "")?))
 }
 
@@ -24,6 +29,7 @@ struct Document<'a> {
     root: &'a Value,
     file: &'a str,
     assets: &'a Assets,
+    strictness: Strictness,
 }
 
 impl Document<'_> {
@@ -180,13 +186,13 @@ impl Document<'_> {
         if reference.starts_with('#') {
             return at(self, &pointer);
         }
-        let (root, draft) =
-            read_as_written(self.assets, &file).map_err(|reason| format!("$ref to {file:?}: {reason}"))?;
+        let (root, draft) = read_as_written(self.assets, &file, self.strictness)
+            .map_err(|reason| format!("$ref to {file:?}: {reason}"))?;
         // Elsewhere, `required` is not about the schema that has it.
         if draft != Draft::Draft03 {
             return Ok(false);
         }
-        at(&Document { root: &root, file: &file, assets: self.assets }, &pointer)
+        at(&Document { root: &root, file: &file, ..*self }, &pointer)
     }
 }
 
@@ -208,7 +214,7 @@ mod tests {
     ];
 
     fn translated(old: &Value) -> Result<Value, String> {
-        translate(old, "a.json", &Assets::Embedded(FILES))
+        translate(old, "a.json", &Assets::Embedded(FILES), Strictness::Refused)
     }
 
     #[test]

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::Validator;
 use super::schema_errors::{shortened, words};
-use super::schema_files::{Files, address, read};
+use super::schema_files::{Files, Strictness, address, read};
 use crate::Format;
 use crate::config::Assets;
 use crate::content::Content;
@@ -14,11 +14,11 @@ pub(crate) struct JsonSchema {
 }
 
 impl JsonSchema {
-    pub(crate) fn load(assets: &Arc<Assets>, file: &str) -> Result<Self, String> {
-        let schema = read(assets, file)?;
+    pub(crate) fn load(assets: &Arc<Assets>, file: &str, strictness: Strictness) -> Result<Self, String> {
+        let schema = read(assets, file, strictness)?;
         let built = jsonschema::options()
             .with_base_uri(address(file))
-            .with_retriever(Files(assets.clone()))
+            .with_retriever(Files(assets.clone(), strictness))
             .should_validate_formats(true)
             .should_ignore_unknown_formats(false)
             .build(&schema);

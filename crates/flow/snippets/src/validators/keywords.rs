@@ -1,5 +1,5 @@
-//! Unknown keywords are refused: a misspelt one would let everything through in silence, and so would one of another
-//! draft.
+//! Unknown keywords, which `StrictSchema` refuses: a misspelt one lets everything through in silence, and so does one of
+//! another draft.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::{Map, Value};

@@ -13,6 +13,7 @@ use crate::error::{Invalid, Refusal};
 
 pub(crate) use jq_check::JqCheck;
 pub(crate) use json_schema::JsonSchema;
+pub(crate) use schema_files::Strictness;
 
 /// Looks at content before it is converted.
 pub trait Validator: Send + Sync {

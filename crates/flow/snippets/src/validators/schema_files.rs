@@ -45,11 +45,20 @@ pub(super) fn target(file: &str, reference: &str) -> Result<(String, String), St
     Ok((file, pointer))
 }
 
+/// What becomes of keywords that a draft does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strictness {
+    /// They mean nothing, as the drafts say.
+    Allowed,
+    /// A misspelt one would let everything through in silence.
+    Refused,
+}
+
 /// A schema as it can be evaluated, with its draft named in it.
-pub(super) fn read(assets: &Assets, file: &str) -> Result<Value, String> {
-    let (mut schema, draft) = read_as_written(assets, file)?;
+pub(super) fn read(assets: &Assets, file: &str, strictness: Strictness) -> Result<Value, String> {
+    let (mut schema, draft) = read_as_written(assets, file, strictness)?;
     if draft == Draft::Draft03 {
-        schema = draft03::translate(&schema, file, assets)?;
+        schema = draft03::translate(&schema, file, assets, strictness)?;
     }
     if let Value::Object(object) = &mut schema {
         object.insert("$schema".to_owned(), draft.evaluated_as().into());
@@ -59,23 +68,29 @@ pub(super) fn read(assets: &Assets, file: &str) -> Result<Value, String> {
 }
 
 /// A schema before it is translated.
-pub(super) fn read_as_written(assets: &Assets, file: &str) -> Result<(Value, Draft), String> {
+pub(super) fn read_as_written(
+    assets: &Assets,
+    file: &str,
+    strictness: Strictness,
+) -> Result<(Value, Draft), String> {
     let mut schema = parse_json(&assets.read(file)?).map_err(|invalid| match invalid.pointer.as_str() {
         "" => invalid.message,
         pointer => format!("{pointer}: {}", invalid.message),
     })?;
     let draft = Draft::of(&schema)?;
-    keywords::check(&mut schema, draft)?;
+    if strictness == Strictness::Refused {
+        keywords::check(&mut schema, draft)?;
+    }
     keywords::encode_references(&mut schema)?;
     Ok((schema, draft))
 }
 
 /// Finds files for the library.
-pub(super) struct Files(pub(super) Arc<Assets>);
+pub(super) struct Files(pub(super) Arc<Assets>, pub(super) Strictness);
 
 impl Retrieve for Files {
     fn retrieve(&self, uri: &Uri<String>) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
         let file = file_at(uri.as_str()).ok_or("this is not a file beside the configuration")?;
-        Ok(read(&self.0, &file)?)
+        Ok(read(&self.0, &file, self.1)?)
     }
 }

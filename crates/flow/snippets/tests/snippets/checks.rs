@@ -193,7 +193,7 @@ fn a_file_that_is_not_utf_8_is_refused_with_its_place() {
     let refused = || snippets::read(Some(&path), &Registry::shipped()).err().unwrap().to_string();
     std::fs::write(&path, b"Body {\n Service: \"\xff\" }").unwrap();
     assert_eq!(refused(), format!("{}: line 2, column 12: this is not UTF-8", path.display()));
-    std::fs::write(&path, b"Body { }").unwrap();
+    std::fs::write(&path, b"Body { Output: JSON InputSameAsOutput: true Section { Name: \"a\" } }").unwrap();
     let numbers = folder.path().join("key_prefixes.txt");
     std::fs::write(&numbers, b"a 1\n\xff 2").unwrap();
     assert_eq!(refused(), format!("{}: line 2, column 1: this is not UTF-8", numbers.display()));

@@ -47,7 +47,10 @@ async fn a_jq_file_is_enough_for_a_new_snippet() {
     assert_eq!(world.get("/a/1").await.is(200), json!({"a": {"n": 1, "lang": ""}}));
     for (content, detail) in [
         ("{\"n\": 0}", "a: /n: must not be zero"),
-        ("{\"n\": 11}", "a: /n: 11 is greater than the maximum of 10"),
+        (
+            "{\"n\": 11}",
+            "a: the output of the convertor at /n does not fit OutputJsonSchema: 11 is greater than the maximum of 10",
+        ),
         ("{\"twice\": true}", "a: the jq program gave several outputs, not one"),
         ("{\"fail\": true}", "a: no good"),
     ] {

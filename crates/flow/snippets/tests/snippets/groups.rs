@@ -178,7 +178,8 @@ async fn a_lookup_answers_many_keys_and_names_at_once() {
         look(json!({"names": ["org"], "keys": ["1"]})).await.is(200)["items"].as_array().unwrap().len(),
         3
     );
-    look(json!({"names": ["nothing"], "keys": ["1"]})).await.is(400);
+    let unknown = json!({"items": [], "unknown_names": ["nothing"]});
+    assert_eq!(look(json!({"names": ["nothing"], "keys": ["1"]})).await.is(200), unknown);
     look(json!({"names": ["org"], "keys": [""]})).await.is(400);
     look(json!({"names": ["org"], "keys": ["1"], "langs": ["RU"]})).await.is(400);
     look(json!({"names": ["org"], "key": ["1"]})).await.is(400);

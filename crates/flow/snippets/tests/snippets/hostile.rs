@@ -67,7 +67,7 @@ async fn a_key_is_stored_exactly_or_refused() {
         ("/a%2F1", None),
         ("/a.b%2Fc_1/k", None),
         ("/a.b/1", None),
-        ("/org/card", None),
+        ("/org/card", Some("card")),
         ("/b/1", None),
         (&format!("/a/{too_long}"), None),
         (&format!("/{too_long}/1"), None),

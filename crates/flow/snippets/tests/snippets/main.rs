@@ -3,10 +3,13 @@
 #![allow(unreachable_pub, reason = "nothing of a test is reached from outside")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
+mod answers;
 mod checks;
+mod conditions;
 mod convert;
-mod counting;
 mod docs;
+mod dropped;
+mod effects;
 mod explain;
 mod groups;
 mod hostile;
@@ -15,6 +18,7 @@ mod offers;
 mod options;
 mod prefixes;
 mod refusals;
+mod reloads;
 mod schemas;
 mod shout;
 mod strict;

@@ -41,6 +41,7 @@ const CASES: &[(&str, &str, &str)] = &[
     ("InputMessage", "\"M\"", "\"N\""),
     ("OutputMessage", "\"N\"", "\"M\""),
     ("VersionExtractor", "\"pb:v\"", "\"header:v\""),
+    ("StrictSchema", "false", "true"),
 ];
 
 /// A configuration in which everything works together, whatever one section changes.

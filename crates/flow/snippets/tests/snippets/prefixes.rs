@@ -19,8 +19,9 @@ async fn open(world: &World, numbers: &str) -> Result<(), String> {
     let topics =
         Topics::open("embedded:", world.store.clone(), Tokens::all(), topics::Options::default()).unwrap();
     let options = Options { config: Some(path), ..Options::default() };
+    let cluster = cluster::Cluster::solo(world.store.clone(), Clock::system());
     let opened =
-        Snippets::open(world.store.clone(), topics, None, Clock::system(), Registry::shipped(), options);
+        Snippets::open(world.store.clone(), topics, cluster, Clock::system(), Registry::shipped(), options);
     opened.await.map(drop).map_err(|error| error.to_string())
 }
 

@@ -93,7 +93,7 @@ fn what_a_snippet_names_must_be_there_and_work() {
         "28: InputJsonSchema \"broken.json\" of a: this is not JSON: EOF while parsing an object at line 1 column 1",
     );
     check(
-        "InputJsonSchema: \"typo.json\"",
+        "InputJsonSchema: \"typo.json\" StrictSchema: true",
         "28: InputJsonSchema \"typo.json\" of a: the keyword \"maxLenght\" in /properties/a is not known in this draft",
     );
     check(

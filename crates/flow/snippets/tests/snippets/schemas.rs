@@ -5,7 +5,7 @@ use snippets::config::{Assets, Draft};
 
 use crate::world::World;
 
-const CONFIG: &str = "Body { Output: JSON InputSameAsOutput: true Section { Name: \"a\" Body { InputJsonSchema: \"a.json\" } } }";
+const CONFIG: &str = "Body { Output: JSON InputSameAsOutput: true StrictSchema: true Section { Name: \"a\" Body { InputJsonSchema: \"a.json\" } } }";
 const DRAFT_03: &str = "http://json-schema.org/draft-03/schema#";
 const DRAFT_04: &str = "http://json-schema.org/draft-04/schema#";
 const DRAFT_06: &str = "http://json-schema.org/draft-06/schema#";

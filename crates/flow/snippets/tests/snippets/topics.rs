@@ -3,9 +3,9 @@
 use kit::Clock;
 use serde_json::json;
 use store::{Range, Read as _, Shard, Store};
+use testing::Counted;
 use topics::Message;
 
-use crate::counting::Counted;
 use crate::world::{Answer, World, memory};
 
 const CONFIG: &str = r#"Body { InputSameAsOutput: true Output: JSON InputTopic: "news" InputForLB: JSON KeyExtractor: "json:/id"
@@ -350,4 +350,27 @@ async fn a_backlog_keeps_the_order_of_every_key() {
     let bad = (0..KEYS).flat_map(|key| (0..ROUNDS).map(move |round| key + round));
     let bad = bad.filter(|sum| sum.is_multiple_of(50)).count();
     assert_eq!(world.snippets.letters(None, 1_000).await.unwrap().len(), bad);
+}
+
+/// The same shape as for all that fails: one by one, or together.
+#[tokio::test]
+async fn failures_are_told_to_retry_or_to_drop_one_by_one_and_together() {
+    let world = world().await;
+    world.start();
+    for key in ["a", "b", "c"] {
+        publish(&world, "dead", message(key, &json!("x"))).await;
+    }
+    let letters = world.letters(3, 3).await;
+    assert_eq!(world.get("/-/failures").await.is(200)["items"].as_array().unwrap(), &letters);
+    let judge = async |path: String| world.call("POST", &format!("/-/failures/{path}"), &[], "").await;
+    assert_eq!(judge("retry".to_owned()).await.is(200), json!({"done": 0, "failed": 3}));
+    let none = json!({"done": 0, "failed": 0});
+    assert_eq!(judge("drop?topic=news".to_owned()).await.is(200), none);
+    assert_eq!(judge("drop?section=dead&reason=of%20another%20kind".to_owned()).await.is(200), none);
+    let id = letters[0]["id"].as_str().unwrap();
+    judge(format!("{id}/retry")).await.is(422);
+    judge(format!("{id}/forget")).await.is(404);
+    judge(format!("{id}/drop")).await.is(204);
+    assert_eq!(judge("drop?section=dead".to_owned()).await.is(200), json!({"done": 2, "failed": 0}));
+    world.letters(0, 0).await;
 }

@@ -109,7 +109,8 @@ impl World {
         let topics =
             Topics::open("embedded:", store.clone(), Tokens::all(), topics::Options::default()).unwrap();
         let options = Options { config, retry_pause: Duration::from_millis(20) };
-        let opened = Snippets::open(store.clone(), topics.clone(), None, clock.clone(), registry, options);
+        let cluster = cluster::Cluster::solo(store.clone(), clock.clone());
+        let opened = Snippets::open(store.clone(), topics.clone(), cluster, clock.clone(), registry, options);
         let snippets = opened.await.unwrap();
         let router = snippets::api::http::routes(snippets.clone());
         Self { snippets, store, topics, clock, folder, router, tasks: Tasks::default() }

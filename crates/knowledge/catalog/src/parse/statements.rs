@@ -122,11 +122,17 @@ pub(super) fn in_category(
             }
             Ok(())
         }
+        "key" => {
+            for part in list(rest) {
+                category.keys.push(Statement { at: at.clone(), versions, says: id(part)? });
+            }
+            Ok(())
+        }
         "now" => {
             category.now = Some(Statement { at: at.clone(), versions, says: id(rest)? });
             Ok(())
         }
-        other => Err(format!("a category has no `{other}`; it has ru, en, has and now")),
+        other => Err(format!("a category has no `{other}`; it has ru, en, has, key and now")),
     }
 }
 

@@ -40,6 +40,14 @@ fn each_broken_rule_is_named_with_its_line() {
         ),
         (format!("category a{names}\n  has b"), "4: there is no attribute `b`"),
         (
+            format!("attribute b bool{names}\ncategory a{names}\n  key b"),
+            "7: `a` has no attribute `b` to be a key",
+        ),
+        (
+            format!("attribute b text{names}\ncategory a{names}\n  has b\n  key b"),
+            "8: `b` is a text, so it cannot be a key",
+        ),
+        (
             format!("version 2\n[until 1] category a{names}\n  now b"),
             "5: `a` is replaced by `b`, which is not there",
         ),
@@ -103,4 +111,34 @@ fn attributes_are_inherited_and_a_category_may_require_them() {
     assert_eq!(of("a"), [("x".into(), false)]);
     assert_eq!(of("b"), [("x".into(), true), ("y".into(), false)]);
     assert_eq!(of("nothing"), []);
+}
+
+#[test]
+fn keys_are_inherited() {
+    let text = "attribute x number\n  ru Х\n  en X\nattribute y bool\n  ru У\n  en Y\n\
+        category a\n  ru А\n  en A\n  has x, y\n  key x\ncategory b < a\n  ru Б\n  en B\n  key y, x\n";
+    let catalog = Catalog::from_files(&[SourceFile { name: "a".into(), text: text.into() }], None).unwrap();
+    let of = |id: &str| catalog.keys_of(id).map(|one| one.id.clone()).collect::<Vec<_>>().join(" ");
+    assert_eq!([of("a"), of("b"), of("nothing")], ["x", "x y", ""]);
+}
+
+#[test]
+fn a_version_changes_the_categories_whose_offers_may_say_something_else() {
+    let text = "version 3\nattribute x enum\n  ru Х\n  en X\n  value one Один | One\n  [since 3] value two Два | Two\n\
+        attribute y bool\n  ru У\n  en Y\n\
+        category a\n  ru А\n  en A\n  has y\ncategory b < a\n  ru Б\n  en B\n  [since 2] has x\n\
+        category c < a\n  [until 1] ru В\n  [since 2] ru Ве\n  en C\n\
+        [until 2] category d\n  ru Г\n  en D\n  now c\n[since 3] category e\n  ru Д\n  en E\n";
+    let files = [SourceFile { name: "a".into(), text: text.into() }];
+    let newest = Catalog::from_files(&files, None).unwrap();
+    let since = |version: u32| {
+        let changed = ["a", "b", "c", "d", "e"].into_iter().filter(|id| newest.changed_since(id, version));
+        changed.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(since(1), "b d", "another name is no change, and what is new has no offers");
+    assert_eq!(since(2), "b d", "a value of an attribute came with version 3");
+    assert_eq!(since(3), "");
+    assert_eq!(since(4), "", "never downwards");
+    let second = Catalog::from_files(&files, Some(2)).unwrap();
+    assert!(second.changed_since("b", 1) && !second.changed_since("b", 2) && !second.changed_since("d", 1));
 }

@@ -33,12 +33,12 @@ pub struct MemberItem {
 #[utoipa::path(get, path = "/cluster", tag = "admin", responses((status = 200, body = Page<MemberItem>)))]
 async fn show(State(app): State<App>, access: Access) -> Result<Json<Page<MemberItem>>> {
     access.require_admin()?;
-    let Some(cluster) = &app.cluster else {
+    if app.cluster.is_solo() {
         return Err(Problem::new(
             Code::Unavailable,
             "who is alive can be told by a running server only, and there is none here",
         ));
-    };
+    }
     let item = |member: cluster::Member| MemberItem {
         id: member.id,
         version: member.version,
@@ -47,5 +47,5 @@ async fn show(State(app): State<App>, access: Access) -> Result<Json<Page<Member
         leaving: member.leaving,
         tokens: member.tokens,
     };
-    Ok(Json(Page::whole(cluster.members().await?.into_iter().map(item).collect())))
+    Ok(Json(Page::whole(app.cluster.members().await?.into_iter().map(item).collect())))
 }

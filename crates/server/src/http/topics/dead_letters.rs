@@ -1,6 +1,7 @@
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
+use axum::routing::{get, post};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use kit::Timestamp;
@@ -12,14 +13,22 @@ use utoipa_axum::routes;
 use super::RecordItem;
 use crate::access::{Access, Audited, audited};
 use crate::app::App;
-use web::{Page, limit};
-use web::{Problem, Result};
+use web::{Judged, Page, Problem, Result, Verdict, limit};
 
 const USUAL_LETTERS: usize = 100;
 const MOST_LETTERS: usize = 1_000;
 
+/// `…/dead-letters` is an older name of the same.
 pub fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(show, discard)).routes(routes!(retry))
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(show))
+        .routes(routes!(judge))
+        .routes(routes!(retry_all))
+        .routes(routes!(drop_all))
+        .route("/v1/topics/{topic}/dead-letters", get(list))
+        .route("/v1/topics/{topic}/dead-letters/{id}", get(show).delete(discard))
+        .route("/v1/topics/{topic}/dead-letters/{id}/retry", post(retry))
 }
 
 /// A record that could not be applied.
@@ -32,13 +41,15 @@ pub struct DeadLetterItem {
     pub reason: String,
     #[schema(value_type = String, format = DateTime)]
     pub failed_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    pub first_failed_at: Timestamp,
     pub attempts: u32,
     pub size: u64,
 }
 
 impl From<DeadLetter> for DeadLetterItem {
     fn from(letter: DeadLetter) -> Self {
-        let DeadLetter { id, reason, failed_at, attempts, size } = letter;
+        let DeadLetter { id, reason, failed_at, first_failed_at, attempts, size } = letter;
         let text = write_id(&id);
         Self {
             id: text,
@@ -47,6 +58,7 @@ impl From<DeadLetter> for DeadLetterItem {
             offset: id.offset,
             reason,
             failed_at,
+            first_failed_at,
             attempts,
             size,
         }
@@ -63,7 +75,7 @@ struct ListQuery {
 }
 
 /// Records of a topic that some group could not apply.
-#[utoipa::path(get, path = "/v1/topics/{topic}/dead-letters", tag = "topics", params(ListQuery), responses(
+#[utoipa::path(get, path = "/v1/topics/{topic}/failures", tag = "topics", params(ListQuery), responses(
     (status = 200, body = Page<DeadLetterItem>),
 ))]
 async fn list(
@@ -76,30 +88,42 @@ async fn list(
     let limit = limit(query.limit, USUAL_LETTERS, MOST_LETTERS)?;
     app.topics.describe(&topic).await?;
     let after = query.cursor.as_deref().map(|cursor| parse_id("cursor", &topic, cursor)).transpose()?;
-    let mut groups = match query.group {
+    let letters = letters(&app, &topic, query.group, after.as_ref(), limit).await?;
+    let next_cursor = letters.last().filter(|_| letters.len() == limit).map(|letter| write_id(&letter.id));
+    Ok(Json(Page { items: letters.into_iter().map(DeadLetterItem::from).collect(), next_cursor }))
+}
+
+/// The letters of a topic behind one of them, of one group or of all in their order.
+async fn letters(
+    app: &App,
+    topic: &str,
+    group: Option<String>,
+    after: Option<&Id>,
+    limit: usize,
+) -> Result<Vec<DeadLetter>> {
+    let mut groups = match group {
         Some(group) => vec![group],
-        None => app.topics.groups(&topic).await?,
+        None => app.topics.groups(topic).await?,
     };
     groups.sort();
     let mut letters = Vec::new();
     for group in groups {
-        let after = match &after {
+        let after = match after {
             Some(after) if group < after.group => continue,
             Some(after) if group == after.group => Some(after),
             _ => None,
         };
         let left = limit - letters.len();
         if left > 0 {
-            let filter = Filter { group: Some(group), topic: Some(topic.clone()) };
+            let filter = Filter { group: Some(group), topic: Some(topic.to_owned()) };
             letters.extend(dead_letters::list(&app.topics, &filter, after, left).await?);
         }
     }
-    let next_cursor = letters.last().filter(|_| letters.len() == limit).map(|letter| write_id(&letter.id));
-    Ok(Json(Page { items: letters.into_iter().map(DeadLetterItem::from).collect(), next_cursor }))
+    Ok(letters)
 }
 
 /// The record of a dead letter.
-#[utoipa::path(get, path = "/v1/topics/{topic}/dead-letters/{id}", tag = "topics", responses(
+#[utoipa::path(get, path = "/v1/topics/{topic}/failures/{id}", tag = "topics", responses(
     (status = 200, body = RecordItem),
 ))]
 async fn show(
@@ -113,8 +137,86 @@ async fn show(
     Ok(Json(RecordItem::new(record, None)))
 }
 
-/// Has a dead letter tried once more.
-#[utoipa::path(post, path = "/v1/topics/{topic}/dead-letters/{id}/retry", tag = "topics", responses((status = 202)))]
+/// Has a dead letter tried once more (`retry`, 202: by whoever reads its partition), or throws it away (`drop`, 204).
+#[utoipa::path(post, path = "/v1/topics/{topic}/failures/{id}/{verdict}", tag = "topics", responses(
+    (status = 202), (status = 204),
+))]
+async fn judge(
+    app: State<App>,
+    access: Access,
+    Path((topic, id, verdict)): Path<(String, String, String)>,
+) -> Result<StatusCode> {
+    match Verdict::parse(&verdict)? {
+        Verdict::Retry => retry(app, access, Path((topic, id))).await,
+        Verdict::Drop => discard(app, access, Path((topic, id))).await,
+    }
+}
+
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// This group only.
+    group: Option<String>,
+    /// Only those whose reason has this in it.
+    reason: Option<String>,
+}
+
+/// Has all dead letters of a topic tried once more, or those of a group or with a reason.
+#[utoipa::path(post, path = "/v1/topics/{topic}/failures/retry", tag = "topics", params(Which), responses(
+    (status = 200, body = Judged),
+))]
+async fn retry_all(
+    State(app): State<App>,
+    access: Access,
+    Path(topic): Path<String>,
+    Query(which): Query<Which>,
+) -> Result<Json<Judged>> {
+    judge_all(&app, &access, &topic, &which, Verdict::Retry).await
+}
+
+/// Throws all dead letters of a topic away, or those of a group or with a reason.
+#[utoipa::path(post, path = "/v1/topics/{topic}/failures/drop", tag = "topics", params(Which), responses(
+    (status = 200, body = Judged),
+))]
+async fn drop_all(
+    State(app): State<App>,
+    access: Access,
+    Path(topic): Path<String>,
+    Query(which): Query<Which>,
+) -> Result<Json<Judged>> {
+    judge_all(&app, &access, &topic, &which, Verdict::Drop).await
+}
+
+async fn judge_all(
+    app: &App,
+    access: &Access,
+    topic: &str,
+    which: &Which,
+    verdict: Verdict,
+) -> Result<Json<Judged>> {
+    access.require_admin()?;
+    app.topics.describe(topic).await?;
+    let what = format!("dead_letter.{}", verdict.name());
+    let whom = format!("{topic} {}", which.group.as_deref().unwrap_or("all groups"));
+    audited(&app.store, &app.clock, access, &Audited { what: &what, whom: &whom }).await?;
+    let (mut judged, mut after) = (Judged::default(), None);
+    loop {
+        let found = letters(app, topic, which.group.clone(), after.as_ref(), MOST_LETTERS).await?;
+        let Some(last) = found.last() else { return Ok(Json(judged)) };
+        after = Some(last.id.clone());
+        let is_meant = |letter: &&DeadLetter| {
+            which.reason.as_ref().is_none_or(|reason| letter.reason.contains(reason.as_str()))
+        };
+        for letter in found.iter().filter(is_meant) {
+            // One that is gone by now was dealt with by somebody else.
+            judged.done += usize::from(match verdict {
+                Verdict::Retry => dead_letters::retry(&app.topics, &letter.id).await?,
+                Verdict::Drop => dead_letters::drop(&app.topics, &letter.id).await?,
+            });
+        }
+    }
+}
+
 async fn retry(
     State(app): State<App>,
     access: Access,
@@ -124,8 +226,6 @@ async fn retry(
     if dead_letters::retry(&app.topics, &id).await? { Ok(StatusCode::ACCEPTED) } else { Err(missing()) }
 }
 
-/// Throws a dead letter away.
-#[utoipa::path(delete, path = "/v1/topics/{topic}/dead-letters/{id}", tag = "topics", responses((status = 204)))]
 async fn discard(
     State(app): State<App>,
     access: Access,

@@ -33,6 +33,9 @@ async fn fetched(feed: &Feed<'_>, task_id: &str) -> Value {
 #[tokio::test]
 async fn a_feed_lives_its_life() {
     let (server, shop) = (server(), Shop::open().await);
+    // A predicted price would be a new version that no feed brought.
+    let (status, paused) = server.post("/v1/stages/price/pause", json!(null)).await;
+    assert_eq!(status, 200, "{paused}");
     let (feed, other) = (Feed::of(&server, "default"), Feed::of(&server, "second"));
     // Another namespace with the same ids, which nothing below may touch.
     other.load(&goods([(1, 7), (2, 7), (3, 7)])).await;

@@ -1,6 +1,7 @@
 //! What the PostgreSQL engine promises beyond the suite that all engines pass, against a real server: the one of
 //! `DVOR_TEST_POSTGRES`, or one that a test starts for itself in order to break it.
 
+mod copies;
 mod exclusion;
 mod opening;
 mod outage;
@@ -9,6 +10,7 @@ mod rows;
 mod support;
 mod trips;
 mod wakes;
+mod young;
 
 use store::{Options, Store};
 use support::Database;

@@ -140,3 +140,63 @@ async fn connections_are_encrypted_where_the_url_asks_for_it() {
     let unknown = refused(&[&format!("{}?sslmode=verify-full", server.url())]).await;
     assert_eq!(unknown.kind(), Kind::Unavailable, "{unknown}");
 }
+
+/// As Citus makes one for itself: of version 1, without extensions.
+fn old_certificate(folder: &std::path::Path) -> bool {
+    let request = folder.join("server.csr");
+    let run =
+        |command: &mut std::process::Command| command.output().is_ok_and(|output| output.status.success());
+    run(std::process::Command::new("openssl")
+        .args(["req", "-new", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=dvor"])
+        .arg("-keyout")
+        .arg(folder.join("server.key"))
+        .arg("-out")
+        .arg(&request))
+        && run(std::process::Command::new("openssl")
+            .args(["x509", "-req", "-days", "2"])
+            .arg("-in")
+            .arg(&request)
+            .arg("-signkey")
+            .arg(folder.join("server.key"))
+            .arg("-out")
+            .arg(folder.join("server.crt")))
+}
+
+#[tokio::test]
+async fn an_old_certificate_is_as_good_as_any_where_none_is_checked() {
+    let Some(mut server) = OwnServer::start(&["fsync=off"]).await else { return };
+    let plain = refused(&[&format!("{}?sslmode=require", server.url())]).await;
+    assert!(plain.to_string().contains("sslmode=require"), "{plain}");
+    if !server.encrypt(old_certificate) {
+        return;
+    }
+    server.restart().await;
+    for mode in ["", "?sslmode=prefer", "?sslmode=require"] {
+        let store = open(&format!("{}{mode}", server.url())).await;
+        let text = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) \
+            WHERE application_name = 'dvor'";
+        let client = super::support::connect(&server.url()).await;
+        assert!(client.query_one(text, &[]).await.unwrap().get::<_, bool>(0), "{mode}");
+        store.engine().close().await.unwrap();
+    }
+    let certificate = server.folder().join("server.crt");
+    let checked = format!("{}?sslmode=verify-full&sslrootcert={}", server.url(), certificate.display());
+    let error = refused(&[&checked]).await;
+    assert!(error.to_string().contains("sslmode=verify-full"), "{error}");
+    let error = refused(&[&format!("{}?sslmode=odd", server.url())]).await;
+    assert!(error.kind() == Kind::Invalid && error.to_string().contains("sslmode"), "{error}");
+}
+
+/// libpq's `prefer` goes on without encryption when the handshake fails, and `require` does not.
+#[tokio::test]
+async fn prefer_goes_on_without_encryption_when_that_fails() {
+    let Some(database) = Database::create().await else { return };
+    let url = super::proxy::start_with_broken_encryption(&database.url).await;
+    for mode in ["", "?sslmode=prefer"] {
+        let store = open(&format!("{url}{mode}")).await;
+        store.transact(Shard::of("x"), async |tx| tx.put(&WORDS, ("x", 1_i64), &vec![1])).await.unwrap();
+        store.engine().close().await.unwrap();
+    }
+    let error = refused(&[&format!("{url}?sslmode=require")]).await;
+    assert!(error.kind() == Kind::Unavailable && error.to_string().contains("sslmode=require"), "{error}");
+}

@@ -120,3 +120,38 @@ impl Frames {
         }
     }
 }
+
+/// What a client sends first that wants encryption: its length, and a number for a version that there is not.
+const ENCRYPT: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+
+/// A proxy that agrees to encrypt and then cannot. Gives the URL that leads through it, without options.
+pub(crate) async fn start_with_broken_encryption(url: &str) -> String {
+    let config: tokio_postgres::Config = url.parse().unwrap();
+    let tokio_postgres::config::Host::Tcp(host) = &config.get_hosts()[0] else { panic!("needs TCP") };
+    let server = format!("{host}:{}", config.get_ports().first().copied().unwrap_or(5432));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let through = url.replacen(&server, &address, 1);
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            tokio::spawn(refuse_encryption(client, server.clone()));
+        }
+    });
+    through.split_once('?').map_or(through.as_str(), |(address, _)| address).to_owned()
+}
+
+async fn refuse_encryption(mut client: TcpStream, server: String) {
+    let mut first = [0; 8];
+    if client.read_exact(&mut first).await.is_err() {
+        return;
+    }
+    if first == ENCRYPT {
+        let _ = client.write_all(b"S").await;
+        // Nothing that a handshake begins with.
+        let _ = client.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        return;
+    }
+    let mut server = TcpStream::connect(server).await.unwrap();
+    server.write_all(&first).await.unwrap();
+    let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+}

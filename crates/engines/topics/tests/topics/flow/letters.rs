@@ -44,6 +44,27 @@ async fn a_bad_record_becomes_a_dead_letter_and_the_others_go_on() {
     consumer.await.unwrap();
 }
 
+/// Neither ends its consumer, which would meet it again in its next life.
+#[tokio::test(start_paused = true)]
+async fn a_record_on_which_the_program_panics_becomes_a_dead_letter() {
+    let store = memory();
+    let topics = open(&store);
+    topics.ensure(TOPIC, 1).await.unwrap();
+    let words = ["0", "panic", "1", "?panic", "2"];
+    let messages = words.map(|word| Message::new("seller-1", word)).into();
+    topics.publish(TOPIC, messages).await.unwrap();
+    let shutdown = Shutdown::new();
+    let consumer = spawn_consumer(&topics, &shutdown);
+    until("the good ones are seen", async || seen(&store, "seller-1").await == numbers(3)).await;
+    until("nothing is left", async || lag(&topics).await == 0).await;
+    let letters = dead_letters::list(&topics, &Filter::default(), None, 100).await.unwrap();
+    let found: Vec<_> = letters.iter().map(|l| (l.id.offset, l.reason.as_str())).collect();
+    let reason = "the program failed on it: on purpose";
+    assert_eq!(found, [(1, reason), (3, reason)]);
+    shutdown.call();
+    consumer.await.unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_dead_letter_is_retried_by_whoever_reads_its_partition() {
     let store = memory();

@@ -33,25 +33,29 @@ fn open(store: &Store) -> Topics {
     Topics::open("embedded:", store.clone(), Tokens::all(), Options::default()).unwrap()
 }
 
-/// Notes each payload in the shard of its key; `bad` payloads fail, other `!` ones cannot be decoded.
+/// Notes each payload in the shard of its key; `bad` payloads fail, `!` ones cannot be decoded, `panic` and `?` ones make it
+/// panic.
 pub(crate) struct Notes;
 
 #[async_trait]
 impl Handler for Notes {
-    fn shard_of(&self, record: &Record) -> Result<Shard, Undecodable> {
+    type Message = (String, String);
+
+    fn decode(&self, record: &Record) -> Result<(Shard, Self::Message), Undecodable> {
         if record.payload.starts_with(b"!") {
             return Err(Undecodable("it says nothing".to_owned()));
         }
-        Ok(Shard::of_bytes(&record.key))
+        assert!(!record.payload.starts_with(b"?"), "on purpose");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok((Shard::of_bytes(&record.key), (text(&record.key), text(&record.payload))))
     }
 
-    async fn apply(&self, tx: &mut Tx, records: &[Record]) -> Result<(), Failure> {
-        for record in records {
-            let payload = String::from_utf8_lossy(&record.payload).into_owned();
+    async fn apply(&self, tx: &mut Tx, messages: Vec<Self::Message>) -> Result<(), Failure> {
+        for (key, payload) in messages {
+            assert!(payload != "panic", "on purpose");
             if payload == "bad" && tx.get(&SEEN, ("mended", 0_i64)).await?.is_none_or(|word| word != "yes") {
                 return Err(Failure::determinate("bad is bad"));
             }
-            let key = String::from_utf8_lossy(&record.key).into_owned();
             let last = tx.scan(&SEEN, Range::prefix((&key,), 1)?.reversed()).await?;
             let number = last.first().map_or(0, |((_, number), _)| number + 1);
             tx.put(&SEEN, (key, number), &payload)?;

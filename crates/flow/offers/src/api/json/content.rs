@@ -115,7 +115,7 @@ pub struct PhotoJson {
     pub state: Option<String>,
     /// By the length of the long side.
     pub sizes: BTreeMap<String, SizeJson>,
-    pub error: Option<PhotoErrorJson>,
+    pub error: Option<MediaErrorJson>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -126,9 +126,10 @@ pub struct SizeJson {
     pub height: u32,
 }
 
+/// What is wrong with a photo or a video.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PhotoErrorJson {
+pub struct MediaErrorJson {
     pub code: String,
     pub message: String,
 }
@@ -293,6 +294,12 @@ impl MoneyJson {
     }
 }
 
+impl MediaErrorJson {
+    pub fn of(error: &Issue, reader: Reader<'_>) -> Self {
+        Self { code: error.code.clone(), message: model::message::render(error, words(reader.language)) }
+    }
+}
+
 impl ConditionJson {
     fn write(self) -> Condition {
         match self {
@@ -393,9 +400,6 @@ fn photo_json(url: &str, photos: &[Photo], reader: Reader<'_>) -> PhotoJson {
         url: url.to_owned(),
         state: state.map(str::to_owned),
         sizes: photo.sizes.iter().map(size).collect(),
-        error: photo.error.as_ref().map(|error| PhotoErrorJson {
-            code: error.code.clone(),
-            message: model::message::render(error, words(reader.language)),
-        }),
+        error: photo.error.as_ref().map(|error| MediaErrorJson::of(error, reader)),
     }
 }

@@ -7,7 +7,7 @@ mod patch;
 
 pub use content::{
     AttributeJson, CategoryJson, ConditionJson, ContactsJson, ContentJson, DimensionsJson, LocationJson,
-    MoneyJson, PhotoJson, SizeJson, ValueJson, ValuesJson,
+    MediaErrorJson, MoneyJson, PhotoJson, SizeJson, ValueJson, ValuesJson,
 };
 pub use draft::DraftJson;
 pub use offer::{EventJson, FieldChangeJson, OfferJson, OriginJson, StatusJson, WhoJson};

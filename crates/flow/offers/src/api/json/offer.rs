@@ -1,9 +1,9 @@
 use kit::Timestamp;
-use model::{Offer, status};
+use model::{Offer, photo_order, status};
 use serde::Serialize;
 use wire::offers::{Actor, actor};
 
-use super::{ContentJson, MoneyJson, Reader};
+use super::{ContentJson, MediaErrorJson, MoneyJson, Reader};
 use crate::changes::printed;
 use crate::presets::is_from_feed;
 use crate::write::Event;
@@ -31,6 +31,12 @@ pub struct OfferJson {
     /// What the seller is told of the ban.
     pub ban_text: Option<String>,
     pub predicted_price: Option<MoneyJson>,
+    /// How many like offers it rests on.
+    pub predicted_from: Option<u32>,
+    /// Urls of photos in the order in which they are shown, where it is not the seller's own.
+    pub photo_order: Vec<String>,
+    /// What is wrong with the linked video.
+    pub video_error: Option<MediaErrorJson>,
     /// It has left the tables for the archive and cannot be changed.
     pub archived: bool,
 }
@@ -65,6 +71,8 @@ impl OfferJson {
     pub fn of(offer: &Offer, reader: Reader<'_>) -> Self {
         let empty = model::Content::default();
         let content = offer.content.as_ref().unwrap_or(&empty);
+        let mut shown = ContentJson::read(content, &offer.photos, reader);
+        photo_order::sort(&mut shown.photos, &offer.photo_order, |photo| &photo.url);
         Self {
             id: printed(offer.id),
             seller_id: offer.seller_id.clone(),
@@ -72,13 +80,16 @@ impl OfferJson {
             version: offer.version,
             status: status::name(offer.status()),
             catalog_version: content.catalog_version,
-            content: ContentJson::read(content, &offer.photos, reader),
+            content: shown,
             created_at: Timestamp(offer.created_at),
             updated_at: Timestamp(offer.updated_at),
             expires_at: (offer.expires_at != 0).then_some(Timestamp(offer.expires_at)),
             ban_reasons: offer.ban_reasons.clone(),
             ban_text: (!offer.ban_text.is_empty()).then(|| offer.ban_text.clone()),
             predicted_price: offer.predicted_price.as_ref().map(MoneyJson::of),
+            predicted_from: (offer.predicted_from != 0).then_some(offer.predicted_from),
+            photo_order: offer.photo_order.clone(),
+            video_error: offer.video_error.as_ref().map(|error| MediaErrorJson::of(error, reader)),
             archived: offer.archived,
         }
     }
@@ -164,5 +175,37 @@ fn who(actor: &Actor) -> WhoJson {
         kind,
         name: (!actor.who.is_empty()).then(|| actor.who.clone()),
         task_id: (actor.task_id != 0).then_some(actor.task_id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Content, Issue, Money, Photo};
+
+    use super::*;
+
+    #[test]
+    fn photos_are_shown_in_their_order_and_what_stages_know_stands_beside() {
+        let urls = ["a", "b", "c"].map(str::to_owned);
+        let photo = |url: &String| Photo { url: url.clone(), ..Photo::default() };
+        let offer = Offer {
+            photos: urls.iter().map(photo).collect(),
+            content: Some(Content { photo_urls: urls.to_vec(), ..Content::default() }),
+            photo_order: vec!["c".to_owned(), "a".to_owned()],
+            predicted_price: Some(Money { minor: 1_250, currency: "RUB".to_owned() }),
+            predicted_from: 7,
+            video_error: Some(Issue { code: "video_gone".to_owned(), ..Issue::default() }),
+            ..Offer::default()
+        };
+        let reader = Reader { catalog: &catalog::Catalog::shipped(), language: web::Language::English };
+        let json = serde_json::to_value(OfferJson::of(&offer, reader)).unwrap();
+        let shown: Vec<_> = json["photos"].as_array().unwrap().iter().map(|photo| &photo["url"]).collect();
+        assert_eq!(shown, ["c", "a", "b"]);
+        assert_eq!(json["photo_order"], serde_json::json!(["c", "a"]));
+        assert_eq!(
+            (&json["predicted_price"]["amount"], &json["predicted_from"]),
+            (&"12.50".into(), &7.into())
+        );
+        assert_eq!(json["video_error"]["message"], "the linked video is no longer there");
     }
 }

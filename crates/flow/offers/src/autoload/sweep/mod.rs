@@ -6,155 +6,65 @@
 
 mod steps;
 
-use std::collections::BTreeSet;
-use std::time::Duration;
-
-use cluster::Cluster;
-use futures::StreamExt as _;
-use kit::Shutdown;
-use store::{Range, Read as _, Shard, Tx};
+use async_trait::async_trait;
+use cluster::work::{Done, Due, Entry, Plan, Work, head_by_owner};
+use kit::Timestamp;
+use store::{Read as _, Shard, Tx};
 use wire::offers::SweepRow;
 use wire::offers::sweep_row::Phase;
 
-use super::{Load, walk};
+use super::Load;
+use crate::due::ROLE;
 use crate::tables::FEED_SWEEPS;
-use crate::{Offers, Result, SWEEP_CHANNEL};
+use crate::{Error, Offers, Result, SWEEP_CHANNEL};
 
-/// The role whose work tokens the sweeper works under.
-pub const ROLE: &str = "offers-scheduler";
-
-/// How often sweeps are looked for without a wake-up.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// After a failure the next look comes sooner.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Namespaces that are swept side by side.
-const PARALLEL: usize = 8;
+const AT_ONCE: usize = 8;
 /// Steps that one namespace makes before others have their turn.
 const STEPS_PER_TURN: usize = 32;
-/// Sweeps that are read of a shard at a time.
-const PAGE: usize = 64;
 
-/// Sweeps until the shutdown is called. Without a cluster this process is alone, and every shard is its own.
-pub async fn run(offers: Offers, cluster: Option<Cluster>, shutdown: Shutdown) {
-    if let Some(cluster) = &cluster {
-        cluster.register_role(ROLE, store::SHARDS);
-    }
-    let wakes = offers.store.wakes().listen(SWEEP_CHANNEL);
-    let mut tokens = cluster.as_ref().map(|cluster| cluster.watch(ROLE));
-    let mut woken: Option<BTreeSet<Shard>> = None;
-    while !shutdown.is_called() {
-        let held: Vec<Shard> = match &cluster {
-            Some(cluster) => cluster.held(ROLE),
-            None => Shard::all().collect(),
-        };
-        let is_poll = woken.is_none();
-        let shards: Vec<Shard> = match &woken {
-            Some(woken) => held.into_iter().filter(|shard| woken.contains(shard)).collect(),
-            None => held,
-        };
-        let outcome = tokio::select! {
-            outcome = round(&offers, cluster.as_ref(), &shards, is_poll) => outcome,
-            () = shutdown.called() => return,
-        };
-        let wait = match outcome {
-            Ok(()) => LOOK_EVERY,
-            Err(error) => {
-                tracing::warn!(%error, "a sweep stopped; it goes on where it stopped");
-                RETRY_AFTER
-            }
-        };
-        woken = tokio::select! {
-            shards = wakes.woken() => Some(shards),
-            () = changed(tokens.as_mut()) => None,
-            () = tokio::time::sleep(wait) => None,
-            () = shutdown.called() => return,
-        };
-    }
-}
+/// The first sweep of each namespace; a held one keeps the later ones waiting.
+pub struct Sweeps(pub Offers);
 
-/// The tokens that are held may have changed.
-async fn changed(tokens: Option<&mut tokio::sync::watch::Receiver<u64>>) {
-    let told = match tokens {
-        Some(tokens) => tokens.changed().await.is_ok(),
-        None => false,
-    };
-    if !told {
-        std::future::pending::<()>().await;
-    }
-}
+#[async_trait]
+impl Work for Sweeps {
+    type Key = Load;
+    type Error = Error;
 
-async fn round(offers: &Offers, cluster: Option<&Cluster>, shards: &[Shard], is_poll: bool) -> Result<()> {
-    work(offers, cluster, shards).await?;
-    if is_poll {
-        walk::round(offers, cluster, shards).await?;
+    fn plan(&self) -> Plan {
+        Plan::new("feed sweeps", ROLE, SWEEP_CHANNEL, AT_ONCE)
     }
-    Ok(())
-}
 
-/// Makes every step that can be made in these shards now.
-pub async fn work(offers: &Offers, cluster: Option<&Cluster>, shards: &[Shard]) -> Result<()> {
-    loop {
-        let due = due(offers, shards).await?;
-        if due.is_empty() {
-            return Ok(());
-        }
-        let turns = due.into_iter().map(|(shard, load)| turn(offers, cluster, shard, load));
-        let mut turns = futures::stream::iter(turns).buffer_unordered(PARALLEL);
-        let mut outcome = Ok(());
-        while let Some(turned) = turns.next().await {
-            outcome = outcome.and(turned);
-        }
-        outcome?;
-    }
-}
-
-/// For each namespace with sweeps, the first of them; a held one keeps the later ones waiting.
-async fn due(offers: &Offers, shards: &[Shard]) -> Result<Vec<(Shard, Load)>> {
-    let mut due: Vec<(Shard, Load)> = Vec::new();
-    let mut pages = vec![offers.store.scan_shards(&FEED_SWEEPS, shards, Range::all(PAGE)).await?];
-    while let Some(page) = pages.pop() {
-        let mut previous: Option<(Shard, String, String)> = None;
-        let mut of_shard = 0;
-        let mut rows = page.into_iter().peekable();
-        while let Some((shard, (seller, namespace, key), row)) = rows.next() {
-            of_shard += 1;
-            let ends = rows.peek().is_none_or(|(next, ..)| *next != shard);
-            if ends && of_shard == PAGE {
-                let after = Range::all(PAGE).after((&*seller, &*namespace))?;
-                let snapshot = offers.store.snapshot(shard).await?;
-                let more = snapshot.scan(&FEED_SWEEPS, after).await?;
-                pages.push(more.into_iter().map(|(key, row)| (shard, key, row)).collect());
-            }
-            if ends {
-                of_shard = 0;
-            }
-            let feed = Some((shard, seller, namespace));
-            if previous != feed && row.phase() != Phase::Held {
-                due.extend(feed.clone().map(|(shard, seller, namespace)| {
-                    (shard, Load { seller, namespace, task: key.abs(), dry: row.dry_run })
-                }));
-            }
+    async fn due(&self, shards: &[Shard], _: Timestamp) -> Result<Due<Load>> {
+        let mut previous = None;
+        let first_of_each = move |(seller, namespace, key): (String, String, i64), row: SweepRow| {
+            let feed = Some((seller.clone(), namespace.clone()));
+            let is_first = previous != feed;
             previous = feed;
-        }
+            (is_first && row.phase() != Phase::Held).then(|| Entry {
+                at: Timestamp(0),
+                owner: seller.clone(),
+                key: Load { seller, namespace, task: key.abs(), dry: row.dry_run },
+                long: false,
+            })
+        };
+        Ok(head_by_owner(&self.0.store, &FEED_SWEEPS, shards, first_of_each).await?)
     }
-    Ok(due)
-}
 
-async fn turn(offers: &Offers, cluster: Option<&Cluster>, shard: Shard, load: Load) -> Result<()> {
-    for _ in 0..STEPS_PER_TURN {
-        if !step(offers, cluster, shard, &load).await? {
-            return Ok(());
+    async fn run(&self, shard: Shard, load: &Load) -> Result<Done> {
+        for _ in 0..STEPS_PER_TURN {
+            if !step(&self.0, shard, load).await? {
+                return Ok(Done::Finished);
+            }
         }
+        Ok(Done::More)
     }
-    Ok(())
 }
 
 /// One step, in one transaction; `false`: nothing more can be done for this sweep now.
-async fn step(offers: &Offers, cluster: Option<&Cluster>, shard: Shard, load: &Load) -> Result<bool> {
+async fn step(offers: &Offers, shard: Shard, load: &Load) -> Result<bool> {
     let step = async |tx: &mut Tx| {
-        if let Some(cluster) = cluster {
-            cluster.check(tx, ROLE).await?;
-        }
+        offers.cluster.check(tx, ROLE).await?;
         let key = (&*load.seller, &*load.namespace, load.key());
         let Some(row) = tx.get(&FEED_SWEEPS, key).await? else { return Ok(false) };
         take(tx, offers, load, row).await

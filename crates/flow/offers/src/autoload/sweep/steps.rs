@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::status::is_sold;
 use model::{Offer, Origin, Status};
 use store::{Range, Read as _, Tx};
 use wire::feeds::feed_result::Kind;
@@ -100,7 +101,9 @@ pub(super) async fn count(tx: &mut Tx, load: &Load, mut row: SweepRow) -> Result
     let Missing { found, next } = missing(tx, load, &row, LOOK).await?;
     let rows = rows_of(tx, load, &found).await?;
     row.rows_to_go += found.len() as i64;
-    row.would_go += rows.iter().flatten().filter(|row| row.offer_id != 0).count() as i64;
+    let sweep = &row;
+    let would_go = rows.iter().flatten().filter(|feed_row| takes(sweep, feed_row)).count();
+    row.would_go += would_go as i64;
     if let Some(next) = next {
         row.cursor = next;
         terminal::put(tx, load, &row)?;
@@ -160,7 +163,7 @@ async fn go_on(tx: &mut Tx, load: &Load, mut row: SweepRow) -> Result<()> {
 pub(super) async fn sweep(tx: &mut Tx, offers: &Offers, load: &Load, mut row: SweepRow) -> Result<bool> {
     let Missing { found, next } = missing(tx, load, &row, STEP).await?;
     let rows = rows_of(tx, load, &found).await?;
-    let mut changes = Changes::new(&offers.settings, offers.clock.now());
+    let mut changes = Changes::new(offers, offers.clock.now());
     let (mut bytes, mut gone, mut live, mut stopped_at) = (0, 0, 0, None);
     for (found, rows) in found.chunks(READ).zip(rows.chunks(READ)) {
         if bytes > STEP_BYTES {
@@ -173,7 +176,7 @@ pub(super) async fn sweep(tx: &mut Tx, offers: &Offers, load: &Load, mut row: Sw
         for ((ordinal, external_id), feed_row) in found.iter().zip(rows) {
             let offer = feed_row.as_ref().and_then(|row| of_rows.remove(&row.offer_id));
             bytes += offer.as_ref().map_or(0, prost::Message::encoded_len);
-            gone += i64::from(offer.is_some());
+            gone += i64::from(offer.as_ref().is_some_and(|offer| detaches(&row) || !is_sold(offer.status())));
             let gone = Gone { ordinal: *ordinal, external_id, row: feed_row.as_ref(), offer };
             take_away(tx, load, &row, &mut changes, gone)?;
         }
@@ -210,6 +213,11 @@ fn count_gone(row: &mut SweepRow, deleted: i64, made_manual: i64) {
     totals.made_manual += made_manual;
 }
 
+/// Whether the sweep takes the row's offer away: what is sold stays, unless it only becomes manual.
+fn takes(sweep: &SweepRow, row: &FeedRow) -> bool {
+    row.offer_id != 0 && (detaches(sweep) || !row.sold)
+}
+
 fn detaches(row: &SweepRow) -> bool {
     row.on_missing() == OnMissing::MakeManual
 }
@@ -239,7 +247,8 @@ fn take_away(
     tx.delete(&FEED_ORDINALS, (seller, namespace, gone.ordinal))?;
     let Some(row) = gone.row else { return Ok(()) };
     let key = (seller, namespace, gone.external_id);
-    let Some(before) = gone.offer else {
+    let stays = |offer: &Offer| is_sold(offer.status()) && !detaches(sweep);
+    let Some(before) = gone.offer.filter(|offer| !stays(offer)) else {
         tx.delete(&FEED, key)?;
         return Ok(());
     };

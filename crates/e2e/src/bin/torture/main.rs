@@ -1,0 +1,39 @@
+//! `cargo xtask torture`: kills and breaks real processes at random moments, and checks what is left.
+
+mod feeds;
+mod offers;
+mod silver;
+mod snippets;
+mod stages;
+mod store;
+
+use clap::Parser;
+
+#[derive(Parser)]
+#[command(about)]
+enum Name {
+    /// Kills the program at random moments while feeds are fetched and uploaded
+    Feeds(feeds::Arguments),
+    /// Kills the program at random moments while offers are written by hand, judged, and loaded by feeds
+    Offers(offers::Arguments),
+    /// Kills the program at random moments while offers become united offers, silver and gold
+    Silver(silver::Arguments),
+    /// Kills a process that serves snippets at random moments, under PUT, DELETE and topic load, and checks what is left
+    Snippets(snippets::Arguments),
+    /// Kills the program at random moments while a stage of another program looks at what people write
+    Stages(stages::Arguments),
+    /// Kills the embedded store at random moments under mixed load and checks what is left
+    Store(store::Arguments),
+}
+
+fn main() -> anyhow::Result<()> {
+    let waiting = tokio::runtime::Runtime::new()?;
+    match Name::parse() {
+        Name::Feeds(arguments) => waiting.block_on(feeds::run(&arguments)),
+        Name::Offers(arguments) => waiting.block_on(offers::run(&arguments)),
+        Name::Silver(arguments) => waiting.block_on(silver::run(&arguments)),
+        Name::Snippets(arguments) => waiting.block_on(snippets::run(&arguments)),
+        Name::Stages(arguments) => waiting.block_on(stages::run(&arguments)),
+        Name::Store(arguments) => store::run(&arguments),
+    }
+}

@@ -1,0 +1,289 @@
+//! The background work of the role: the consumer, what is owed, gold and ERP, cuts after a change of settings, the purge.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cluster::walk::{self, Walk};
+use cluster::work::{Done, Due, Entry, Plan, Work, head};
+use kit::{Shutdown, Tasks, Timestamp};
+use store::{Range, Read as _, Shard, Tx};
+use topics::Topics;
+
+use crate::again::{import_again, reopen_cuts};
+use crate::consume::Shipments;
+use crate::forget::is_purged;
+use crate::gold::requeue::Requeued;
+use crate::reread::Rereads;
+use crate::ssku::Key;
+use crate::tables::{CUTS, ERP_QUEUE, FAILURES_DUE, GOLD_QUEUE, SETTINGS_WALKS, SSKU, SettingsWalkRow};
+use crate::{CHANNEL, Error, ROLE, Result, Settings, Silver, gold};
+
+/// Pieces of one kind at the same time.
+const AT_ONCE: usize = 4;
+/// Keys of one transaction.
+const KEYS_AT_ONCE: usize = 100;
+/// A shard is purged once in this time.
+const PURGE_EVERY: Duration = Duration::from_secs(86_400);
+/// The walk over cuts, in [`SETTINGS_WALKS`].
+const CUTS_WALK: &str = "cuts";
+/// Settings are read this often even if nobody says that they changed.
+const SETTINGS_EVERY: Duration = Duration::from_secs(2);
+/// Batches under older settings are over by then, so cuts that are looked at later are all there.
+const SETTLED_AFTER: Duration = Duration::from_secs(30);
+
+/// Starts the consumer and the loops.
+pub fn start(silver: &Silver, topics: &Topics, tasks: &Tasks) {
+    let shutdown = || tasks.shutdown().clone();
+    let (of, reader, stop) = (topics.clone(), Shipments(silver.clone()), shutdown());
+    tasks.spawn("silver shipments", async move {
+        topics::consume::run(of, united::OFFERS_TOPIC, ROLE, reader, stop).await;
+    });
+    let cluster = || silver.united.cluster.clone();
+    tasks.spawn("silver debts", cluster::work::run(cluster(), Debts(silver.clone()), shutdown()));
+    tasks.spawn("gold", cluster::work::run(cluster(), Queued::new(silver.clone()), shutdown()));
+    tasks.spawn("silver cuts", cluster::work::run(cluster(), Reopened(silver.clone()), shutdown()));
+    tasks.spawn("gold rules", cluster::work::run(cluster(), Requeued(silver.clone()), shutdown()));
+    tasks.spawn("silver rereads", cluster::work::run(cluster(), Rereads(silver.clone()), shutdown()));
+    tasks.spawn("silver purge", cluster::work::run(cluster(), Purge(silver.clone()), shutdown()));
+}
+
+/// Starts what every process does that writes united offers or imports them: settings are read, statistics written.
+pub fn watch(silver: &Silver, tasks: &Tasks) {
+    tasks.spawn("silver settings", keep_settings(silver.clone(), tasks.shutdown().clone()));
+    let (store, clock) = (silver.united.store.clone(), silver.united.clock.clone());
+    let tallies = vec![silver.united.shipments.tally.clone(), silver.outcomes.clone()];
+    let (united, shutdown) = (silver.united.clone(), tasks.shutdown().clone());
+    let report = move || {
+        let united = united.clone();
+        async move { united.report_flapping().await }
+    };
+    tasks.spawn("silver statistics", cluster::tally::keep(store, clock, tallies, shutdown, report));
+}
+
+/// Reads the settings again and again, so that a change of them holds everywhere within seconds.
+async fn keep_settings(silver: Silver, shutdown: Shutdown) {
+    let changes = silver.united.store.wakes().listen(CHANNEL);
+    while !shutdown.is_called() {
+        if let Err(error) = silver.read_settings().await {
+            tracing::warn!(%error, "the settings cannot be read; the last ones hold");
+        }
+        tokio::select! {
+            () = shutdown.called() => return,
+            () = tokio::time::sleep(SETTINGS_EVERY) => {}
+            _ = changes.woken() => tokio::time::sleep(SETTINGS_EVERY / 4).await,
+        }
+    }
+}
+
+/// What is owed and due.
+pub struct Debts(pub Silver);
+
+#[async_trait]
+impl Work for Debts {
+    type Key = Key;
+    type Error = Error;
+
+    fn plan(&self) -> Plan {
+        Plan::new("silver debts", ROLE, CHANNEL, AT_ONCE)
+    }
+
+    async fn due(&self, shards: &[Shard], now: Timestamp) -> Result<Due<Key>> {
+        let entry = |(at, business, shop_sku): (Timestamp, u32, String), ()| Entry {
+            at,
+            owner: business.to_string(),
+            key: Key { business, shop_sku },
+            long: false,
+        };
+        Ok(head(&self.0.united.store, &FAILURES_DUE, shards, now, entry).await?)
+    }
+
+    async fn run(&self, shard: Shard, key: &Key) -> Result<Done> {
+        pay(&self.0, shard, key).await
+    }
+}
+
+async fn pay(silver: &Silver, shard: Shard, key: &Key) -> Result<Done> {
+    let settings = silver.settings();
+    let body = async |tx: &mut Tx| {
+        silver.united.cluster.check(tx, ROLE).await?;
+        import_again(&silver.united, tx, &settings.import, key, silver.united.clock.now()).await
+    };
+    let imported = silver.united.store.transact(shard, body).await?;
+    silver.count(&imported);
+    Ok(Done::Finished)
+}
+
+/// The queues of gold and ERP, in the order of their keys with a cursor that wraps.
+pub struct Queued {
+    silver: Silver,
+    cursors: Mutex<BTreeMap<Shard, Key>>,
+}
+
+impl Queued {
+    pub fn new(silver: Silver) -> Self {
+        Self { silver, cursors: Mutex::default() }
+    }
+}
+
+#[async_trait]
+impl Work for Queued {
+    type Key = ();
+    type Error = Error;
+
+    fn plan(&self) -> Plan {
+        Plan::new("gold", ROLE, CHANNEL, AT_ONCE)
+    }
+
+    async fn due(&self, shards: &[Shard], now: Timestamp) -> Result<Due<()>> {
+        let store = &self.silver.united.store;
+        let piece = || Entry { at: now, owner: String::new(), key: (), long: false };
+        let mut due = head(store, &GOLD_QUEUE, shards, now, |_, _| piece()).await?;
+        let told = head(store, &ERP_QUEUE, shards, now, |_, ()| piece()).await?;
+        due.pieces.extend(told.pieces);
+        due.pieces.sort_by_key(|piece| piece.shard);
+        due.pieces.dedup_by_key(|piece| piece.shard);
+        due.cut.clear();
+        Ok(due)
+    }
+
+    async fn run(&self, shard: Shard, (): &()) -> Result<Done> {
+        let after = self.cursors.lock().unwrap_or_else(PoisonError::into_inner).remove(&shard);
+        let next = drain(&self.silver, shard, after.as_ref()).await?;
+        let is_more = next.is_some() || after.is_some();
+        if let Some(next) = next {
+            self.cursors.lock().unwrap_or_else(PoisonError::into_inner).insert(shard, next);
+        }
+        Ok(if is_more { Done::More } else { Done::Finished })
+    }
+}
+
+/// Makes a page of gold, and tells ERP of what has its gold.
+async fn drain(silver: &Silver, shard: Shard, after: Option<&Key>) -> Result<Option<Key>> {
+    match drain_by(silver, shard, after, &silver.settings()).await {
+        Err(Error::OlderRules { .. }) => {
+            let newest = silver.read_settings().await?;
+            drain_by(silver, shard, after, &newest).await
+        }
+        drained => drained,
+    }
+}
+
+async fn drain_by(
+    silver: &Silver,
+    shard: Shard,
+    after: Option<&Key>,
+    settings: &Settings,
+) -> Result<Option<Key>> {
+    let now = silver.united.clock.now();
+    let body = async |tx: &mut Tx| {
+        silver.united.cluster.check(tx, ROLE).await?;
+        gold::requeue::check_rules(tx, settings.gold_version).await?;
+        gold::work::work_off(tx, &settings.gold, after, KEYS_AT_ONCE, now).await
+    };
+    silver.united.store.transact(shard, body).await
+}
+
+/// Cuts that may pass since a setting changed.
+pub struct Reopened(pub Silver);
+
+#[async_trait]
+impl Work for Reopened {
+    type Key = ();
+    type Error = Error;
+
+    fn plan(&self) -> Plan {
+        Plan::new("silver cuts", ROLE, CHANNEL, 1)
+    }
+
+    async fn due(&self, shards: &[Shard], now: Timestamp) -> Result<Due<()>> {
+        let store = &self.0.united.store;
+        let settings = self.0.settings();
+        let filled = store.scan_shards(&CUTS, shards, Range::all(1)).await?;
+        let rows = store.scan_shards(&SETTINGS_WALKS, shards, Range::prefix((CUTS_WALK,), 1)?).await?;
+        let walked: BTreeMap<Shard, i64> =
+            rows.into_iter().map(|(shard, _, row)| (shard, row.settings_version)).collect();
+        let mut due = Due::default();
+        let settled = Timestamp(settings.changed_at).plus(SETTLED_AFTER);
+        for (shard, ..) in filled {
+            if walked.get(&shard).is_some_and(|version| *version >= settings.version) {
+                continue;
+            }
+            if settled > now {
+                due.later.push((shard, settled));
+            } else {
+                due.pieces.push(cluster::work::Piece { shard, owner: String::new(), key: (), long: false });
+            }
+        }
+        Ok(due)
+    }
+
+    async fn run(&self, shard: Shard, (): &()) -> Result<Done> {
+        reopen(&self.0, shard).await
+    }
+}
+
+async fn reopen(silver: &Silver, shard: Shard) -> Result<Done> {
+    let (settings, now) = (silver.settings(), silver.united.clock.now());
+    let body = async |tx: &mut Tx| {
+        silver.united.cluster.check(tx, ROLE).await?;
+        let row = tx.get(&SETTINGS_WALKS, (CUTS_WALK,)).await?.unwrap_or_default();
+        let after = (row.walking_version == settings.version && row.after_business != 0)
+            .then(|| Key { business: row.after_business, shop_sku: row.after_shop_sku.clone() });
+        let next = reopen_cuts(tx, &settings.import, after.as_ref(), KEYS_AT_ONCE, now).await?;
+        let is_more = next.is_some();
+        let row = match next {
+            Some(Key { business, shop_sku }) => SettingsWalkRow {
+                settings_version: row.settings_version,
+                walking_version: settings.version,
+                after_business: business,
+                after_shop_sku: shop_sku,
+            },
+            None => SettingsWalkRow { settings_version: settings.version, ..SettingsWalkRow::default() },
+        };
+        tx.put(&SETTINGS_WALKS, (CUTS_WALK,), &row)?;
+        Ok::<_, Error>(if is_more { Done::More } else { Done::Finished })
+    };
+    silver.united.store.transact(shard, body).await
+}
+
+/// Records that were removed long ago, and those of a source that no import writes.
+pub struct Purge(pub Silver);
+
+fn records() -> Walk<'static> {
+    Walk::over_all("silver.purge", KEYS_AT_ONCE, PURGE_EVERY)
+}
+
+#[async_trait]
+impl Work for Purge {
+    type Key = ();
+    type Error = Error;
+
+    fn plan(&self) -> Plan {
+        Plan::new("silver purge", ROLE, "silver.purge", 1)
+    }
+
+    async fn due(&self, shards: &[Shard], now: Timestamp) -> Result<Due<()>> {
+        Ok(walk::due(&self.0.united.store, &SSKU, &records(), shards, now).await?)
+    }
+
+    async fn run(&self, shard: Shard, (): &()) -> Result<Done> {
+        purge(&self.0, shard).await
+    }
+}
+
+async fn purge(silver: &Silver, shard: Shard) -> Result<Done> {
+    let now = silver.united.clock.now();
+    let body = async |tx: &mut Tx| {
+        silver.united.cluster.check(tx, ROLE).await?;
+        let Some(page) = walk::step(tx, &SSKU, &records(), now).await? else { return Ok(Done::Finished) };
+        for (key, row) in page.rows {
+            if is_purged(&key, &row, now) {
+                tx.delete(&SSKU, key)?;
+            }
+        }
+        Ok::<_, Error>(if page.ended { Done::Finished } else { Done::More })
+    };
+    silver.united.store.transact(shard, body).await
+}

@@ -1,0 +1,12 @@
+//! Silver and gold over united offers: imports in any order, what fails, and what comes of it.
+#![allow(clippy::unwrap_used)]
+
+mod cases;
+mod costs;
+mod failures;
+mod gaps;
+mod import;
+mod properties;
+mod rules;
+mod trips;
+mod world;

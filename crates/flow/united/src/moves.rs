@@ -1,0 +1,343 @@
+//! An offer moves to another business.
+//!
+//! ```text
+//! target: row `migrations` (asked) ──united.moves──▶ source, one transaction: services marked as removed, row `moved`,
+//!    │                                               the whole offer into the outbox
+//!    ▼                                                  │ united.moves
+//! target: merge, ship always, row `migrations_open` ◀───┘
+//!    ▼ united.offers
+//! silver of the target has seen the version that moved ──▶ `migrations.done`, once
+//! ```
+//!
+//! Each arrow is an outbox row of the transaction before it, and each step is known when it is repeated: a request by its
+//! id, an answer by the request's state. A crash anywhere leaves the rows of a step with its message, or neither. What reaches the
+//! source later is forwarded in the same order; an offer lives in one business at any moment, and on its way in the outbox.
+
+use async_trait::async_trait;
+use kit::Timestamp;
+use prost::Message as _;
+use store::{Read as _, Shard, Tx};
+use topics::consume::{Failure, Handler, Undecodable};
+use topics::{Message, Record, outbox};
+use wire::united::r#move::Kind;
+use wire::united::{
+    MigrationRequest, MigrationRow, MigrationState, Move, MovedOffer, OfferRow, OpenMigrations, ServicePart,
+};
+
+use crate::migrations::answer;
+use crate::parts::updated_at;
+use crate::tables::{CLOCK, MIGRATIONS, MIGRATIONS_OPEN, MOVED, OFFERS, SHOPS, shard_of};
+use crate::write::{ServiceWrite, Source, Writing};
+use crate::{Edition, Error, MOVES_TOPIC, Result, United, check_shop_sku};
+
+const MAX_REQUEST_ID_BYTES: usize = 128;
+
+/// The consumer of [`crate::MIGRATIONS_TOPIC`].
+pub struct Requests(pub United);
+
+#[async_trait]
+impl Handler for Requests {
+    type Message = MigrationRequest;
+
+    fn decode(&self, record: &Record) -> Result<(Shard, MigrationRequest), Undecodable> {
+        let request = MigrationRequest::decode(record.payload.clone())
+            .map_err(|error| Undecodable(error.to_string()))?;
+        check(&request).map_err(|error| Undecodable(error.to_string()))?;
+        Ok((shard_of(request.target_business_id), request))
+    }
+
+    async fn apply(&self, tx: &mut Tx, messages: Vec<MigrationRequest>) -> Result<(), Failure> {
+        let keys = messages.iter().map(|request| (request.target_business_id, request.request_id.clone()));
+        tx.prefetch(&MIGRATIONS, keys.collect::<Vec<_>>()).await?;
+        for request in messages {
+            ask(tx, request, self.0.clock.now()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The consumer of [`crate::MOVES_TOPIC`].
+pub struct Moves(pub United);
+
+#[async_trait]
+impl Handler for Moves {
+    type Message = Kind;
+
+    fn decode(&self, record: &Record) -> Result<(Shard, Kind), Undecodable> {
+        let kind = read(&record.payload).map_err(Undecodable)?;
+        Ok((shard_of(business_of(&kind)), kind))
+    }
+
+    async fn apply(&self, tx: &mut Tx, messages: Vec<Kind>) -> Result<(), Failure> {
+        prefetch(tx, &messages).await?;
+        for kind in messages {
+            take(&self.0, tx, kind).await?;
+        }
+        Ok(())
+    }
+}
+
+pub fn read(payload: &[u8]) -> Result<Kind, String> {
+    let kind =
+        Move::decode(payload).map_err(|error| error.to_string())?.kind.ok_or("a move that says nothing")?;
+    match &kind {
+        Kind::Question(request) => check(request),
+        Kind::Answer(answer) => check(&answer.request.clone().unwrap_or_default()),
+        Kind::Forwarded(part) => check_shop_sku(&part.shop_sku),
+    }
+    .map_err(|error| error.to_string())?;
+    Ok(kind)
+}
+
+/// Where a move has its effect.
+pub fn business_of(kind: &Kind) -> u32 {
+    match kind {
+        Kind::Question(request) => request.source_business_id,
+        Kind::Answer(answer) => answer.request.as_ref().map_or(0, |request| request.target_business_id),
+        Kind::Forwarded(part) => part.business_id,
+    }
+}
+
+pub fn check(request: &MigrationRequest) -> Result<()> {
+    let id = &request.request_id;
+    if !(1..=MAX_REQUEST_ID_BYTES).contains(&id.len()) || id.chars().any(char::is_control) {
+        let limit = MAX_REQUEST_ID_BYTES;
+        return Err(Error::Invalid(format!(
+            "a request's id has 1 to {limit} bytes and no control characters"
+        )));
+    }
+    let (source, target) = (request.source_business_id, request.target_business_id);
+    if source == 0 || target == 0 || source == target {
+        return Err(Error::Invalid("an offer moves from one business to another".to_owned()));
+    }
+    check_shop_sku(&request.shop_sku)
+}
+
+impl United {
+    /// Asks for an offer of another business; asking again under the same id changes nothing.
+    pub async fn migrate(&self, request: MigrationRequest) -> Result<MigrationRow> {
+        check(&request)?;
+        let (target, id) = (request.target_business_id, request.request_id.clone());
+        let transaction = async |tx: &mut Tx| ask(tx, request, self.clock.now()).await;
+        self.store.transact(shard_of(target), transaction).await?;
+        let row = self.store.get(&MIGRATIONS, shard_of(target), (target, id.as_str())).await?;
+        row.ok_or_else(|| Error::NotFound(format!("there is no migration {id}")))
+    }
+}
+
+/// Reads what these moves will ask for, in as many questions as there are tables.
+async fn prefetch(tx: &mut Tx, moves: &[Kind]) -> Result<()> {
+    let (mut offers, mut shops, mut requests) = (Vec::new(), Vec::new(), Vec::new());
+    for kind in moves {
+        match kind {
+            Kind::Question(request) => offers.push((request.source_business_id, request.shop_sku.clone())),
+            Kind::Answer(moved) => {
+                let request = moved.request.clone().unwrap_or_default();
+                let services = moved.offer.iter().flat_map(|offer| offer.services.keys());
+                shops.extend(services.map(|shop| (request.target_business_id, *shop)));
+                offers.push((request.target_business_id, request.shop_sku));
+                requests.push((request.target_business_id, request.request_id));
+            }
+            Kind::Forwarded(part) => {
+                offers.push((part.business_id, part.shop_sku.clone()));
+                shops.push((part.business_id, part.shop_id));
+            }
+        }
+    }
+    tx.prefetch(&CLOCK, offers.iter().map(|(business, _)| (*business,))).await?;
+    tx.prefetch(&MOVED, offers.clone()).await?;
+    tx.prefetch(&MIGRATIONS_OPEN, offers.clone()).await?;
+    tx.prefetch(&OFFERS, offers).await?;
+    tx.prefetch(&SHOPS, shops).await?;
+    tx.prefetch(&MIGRATIONS, requests).await?;
+    Ok(())
+}
+
+/// The target notes the request and asks the source.
+pub async fn ask(tx: &mut Tx, request: MigrationRequest, now: Timestamp) -> Result<()> {
+    let key = (request.target_business_id, request.request_id.as_str());
+    if tx.get(&MIGRATIONS, key).await?.is_some() {
+        return Ok(());
+    }
+    let mut row = MigrationRow {
+        shop_sku: request.shop_sku.clone(),
+        source_business_id: request.source_business_id,
+        asked_at: now.0,
+        ..MigrationRow::default()
+    };
+    row.set_state(MigrationState::Asked);
+    tx.put(&MIGRATIONS, key, &row)?;
+    send(tx, request.source_business_id, Kind::Question(request)).await
+}
+
+/// Does what a move asks for.
+pub async fn take(united: &United, tx: &mut Tx, kind: Kind) -> Result<()> {
+    match kind {
+        Kind::Question(request) => give(united, tx, request).await,
+        Kind::Answer(answer) => settle(united, tx, answer).await,
+        Kind::Forwarded(part) => forwarded(united, tx, part).await,
+    }
+}
+
+/// The source gives the offer away.
+async fn give(united: &United, tx: &mut Tx, request: MigrationRequest) -> Result<()> {
+    let (source, target) = (request.source_business_id, request.target_business_id);
+    let shop_sku = request.shop_sku.clone();
+    let mut writing = Writing::begin(united, tx, source, [shop_sku.clone()], []).await?;
+    let offer = writing.row(&shop_sku)?.clone();
+    let has_moved = tx.get(&MOVED, (source, shop_sku.as_str())).await?.is_some();
+    let live: Vec<u32> =
+        offer.services.iter().filter(|(_, part)| !part.removed).map(|(shop, _)| *shop).collect();
+    let is_own = offer.basic.as_ref().is_some_and(|basic| basic.own && !basic.removed);
+    let note = match (has_moved, live.is_empty() && !is_own) {
+        (true, _) => "the source has given the offer away",
+        (false, true) => "the source has no such offer",
+        (false, false) => {
+            for shop in live {
+                writing.remove(&shop_sku, shop)?;
+            }
+            writing.remove_basic(&shop_sku)?;
+            writing.finish(tx).await?;
+            tx.put(&MOVED, (source, shop_sku.as_str()), &target)?;
+            let (offer, note) = (Some(offer), String::new());
+            return send(tx, target, Kind::Answer(MovedOffer { request: Some(request), offer, note })).await;
+        }
+    };
+    let note = note.to_owned();
+    send(tx, target, Kind::Answer(MovedOffer { request: Some(request), offer: None, note })).await
+}
+
+/// The target takes the offer, or hears that there is none.
+async fn settle(united: &United, tx: &mut Tx, moved: MovedOffer) -> Result<()> {
+    let MovedOffer { request, offer, note } = moved;
+    let request = request.unwrap_or_default();
+    let (target, shop_sku) = (request.target_business_id, request.shop_sku.as_str());
+    let key = (target, request.request_id.as_str());
+    let Some(mut row) = tx.get(&MIGRATIONS, key).await?.filter(|row| row.state() == MigrationState::Asked)
+    else {
+        return Ok(());
+    };
+    row.note = note;
+    let Some(offer) = offer else {
+        tx.put(&MIGRATIONS, key, &row)?;
+        let open = OpenMigrations { request_id: vec![request.request_id.clone()], version: 0 };
+        return answer_alone(tx, target, shop_sku, &open, united.clock.now()).await;
+    };
+    let returns = tx.get(&MOVED, (target, shop_sku)).await?.is_some();
+    let version = merge(united, tx, target, shop_sku, offer, returns).await?;
+    // It is at home here, wherever it was before.
+    tx.delete(&MOVED, (target, shop_sku))?;
+    row.set_state(MigrationState::Shipped);
+    row.version = version;
+    tx.put(&MIGRATIONS, key, &row)?;
+    let mut open = tx.get(&MIGRATIONS_OPEN, (target, shop_sku)).await?.unwrap_or_default();
+    open.request_id.push(request.request_id.clone());
+    open.version = open.version.max(version);
+    tx.put(&MIGRATIONS_OPEN, (target, shop_sku), &open)?;
+    Ok(())
+}
+
+/// Answers a request that waits for nobody, and leaves others that do.
+async fn answer_alone(
+    tx: &mut Tx,
+    business: u32,
+    shop_sku: &str,
+    open: &OpenMigrations,
+    now: Timestamp,
+) -> Result<()> {
+    let others = tx.get(&MIGRATIONS_OPEN, (business, shop_sku)).await?;
+    answer(tx, business, shop_sku, open, now).await?;
+    if let Some(others) = others {
+        tx.put(&MIGRATIONS_OPEN, (business, shop_sku), &others)?;
+    }
+    Ok(())
+}
+
+/// Takes over every service that says something newer than ours, and ships the offer whole. Returns its version. Of an offer
+/// that comes home, the services of shops that are still mapped live again.
+async fn merge(
+    united: &United,
+    tx: &mut Tx,
+    target: u32,
+    shop_sku: &str,
+    offer: OfferRow,
+    returns: bool,
+) -> Result<i64> {
+    let shops: Vec<u32> = offer.services.keys().copied().collect();
+    let mut writing = Writing::begin(united, tx, target, [shop_sku.to_owned()], shops).await?;
+    for (shop, part) in offer.services {
+        let is_newer = match writing.row(shop_sku)?.services.get(&shop) {
+            None => true,
+            // What is back was taken along when it left, and nobody wrote it here meanwhile.
+            Some(ours) if ours.epoch == 0 && returns && ours.removed => true,
+            Some(ours) if ours.epoch == 0 => updated_at(&part) > updated_at(ours),
+            Some(ours) => {
+                let is_ours = returns && writing.is_current(shop, ours.epoch);
+                is_ours && ours.removed && !Edition::of_part(&part).is_older_than(Edition::of_part(ours))
+            }
+        };
+        if is_newer {
+            let source = Source::Mover { edition: Edition::of_part(&part) };
+            let (data, removed) = (part.data.unwrap_or_default(), part.removed);
+            writing.service(ServiceWrite { shop_sku: shop_sku.to_owned(), shop, source, removed, data })?;
+        }
+    }
+    if let Some(basic) = offer.basic.filter(|basic| basic.own && !basic.removed) {
+        writing.basic(shop_sku, basic.data.unwrap_or_default())?;
+    }
+    writing.ship_whole(shop_sku)?;
+    let row = writing.row(shop_sku)?;
+    let version = row.basic.iter().chain(row.services.values()).map(|part| part.version).max().unwrap_or(0);
+    writing.finish(tx).await?;
+    Ok(version)
+}
+
+/// A part that came to the former home; it may have to go on.
+async fn forwarded(united: &United, tx: &mut Tx, part: ServicePart) -> Result<()> {
+    let business = part.business_id;
+    if let Some(next) = tx.get(&MOVED, (business, part.shop_sku.as_str())).await? {
+        if part.erased {
+            // What was left here when the offer went on is the erased seller's too.
+            let mut writing = Writing::begin(united, tx, business, [part.shop_sku.clone()], []).await?;
+            let is_theirs = writing.row(&part.shop_sku)?.services.get(&part.shop_id);
+            if is_theirs.is_some_and(|ours| ours.epoch == 0) {
+                writing.erase(&part.shop_sku, part.shop_id)?;
+            }
+            writing.finish(tx).await?;
+        }
+        return forward(tx, ServicePart { business_id: next, ..part }).await;
+    }
+    let edition =
+        Edition { offer_id: part.offer_id, made_at: part.offer_made_at, version: part.offer_version };
+    let ServicePart { shop_sku, shop_id: shop, removed, erased, data, .. } = part;
+    let mut writing = Writing::begin(united, tx, business, [shop_sku.clone()], [shop]).await?;
+    let is_theirs = writing.row(&shop_sku)?.services.get(&shop).is_none_or(|part| part.epoch == 0);
+    let from = data.as_ref().and_then(|data| data.identifiers.as_ref()?.business_id);
+    if let (Some(data), true) = (&data, from == Some(business)) {
+        // It went after an offer that is back by now: as if it had just come from its seller.
+        let epoch = writing.row(&shop_sku)?.services.get(&shop).map_or(0, |ours| ours.epoch);
+        let (source, data) = (Source::Follower { epoch, edition }, data.clone());
+        writing.service(ServiceWrite { shop_sku, shop, source, removed, data })?;
+    } else if erased && is_theirs {
+        writing.erase(&shop_sku, shop)?;
+    } else if let (Some(data), true) = (data, is_theirs) {
+        let source = Source::Mover { edition };
+        writing.service(ServiceWrite { shop_sku, shop, source, removed, data })?;
+    } else if removed && edition.offer_id != 0 {
+        writing.leave(&shop_sku, shop, edition.offer_id)?;
+    } else if removed && is_theirs {
+        writing.remove(&shop_sku, shop)?;
+    }
+    writing.finish(tx).await
+}
+
+/// Sends a part on to where its offer lives.
+pub(crate) async fn forward(tx: &mut Tx, part: ServicePart) -> Result<()> {
+    send(tx, part.business_id, Kind::Forwarded(part)).await
+}
+
+async fn send(tx: &mut Tx, business: u32, kind: Kind) -> Result<()> {
+    let message = Message::new(business.to_string(), Move { kind: Some(kind) }.encode_to_vec());
+    outbox::send(tx, MOVES_TOPIC, vec![message]).await?;
+    Ok(())
+}

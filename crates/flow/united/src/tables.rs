@@ -1,0 +1,44 @@
+//! The tables of system `united`, all in the shard of the business.
+
+use store::{Shard, Space, Table, TableSpec};
+use wire::united::{MigrationRow, OfferRow, OpenMigrations, ShopRow};
+
+const SYSTEM: &str = "united";
+
+/// (business, shop's id of the offer).
+pub const OFFERS: Table<(u32, String), OfferRow> =
+    Table::new(SYSTEM, "offers", &["business_id", "shop_sku"], Space::Large);
+/// (business, shop): whose offers a shop has.
+pub const SHOPS: Table<(u32, u32), ShopRow> =
+    Table::new(SYSTEM, "shops", &["business_id", "shop_id"], Space::Small);
+/// (business, shop): shops of which older epochs are not ended yet.
+pub const ENDINGS: Table<(u32, u32), ()> =
+    Table::new(SYSTEM, "endings", &["business_id", "shop_id"], Space::Queue);
+/// The last version that a business gave; it survives erasure, so that no version is given twice.
+pub const CLOCK: Table<(u32,), i64> = Table::new(SYSTEM, "clock", &["business_id"], Space::Small);
+/// Offers that went to another business.
+pub const MOVED: Table<(u32, String), u32> =
+    Table::new(SYSTEM, "moved", &["business_id", "shop_sku"], Space::Small);
+/// (target business, request).
+pub const MIGRATIONS: Table<(u32, String), MigrationRow> =
+    Table::new(SYSTEM, "migrations", &["business_id", "request_id"], Space::Small);
+pub const MIGRATIONS_OPEN: Table<(u32, String), OpenMigrations> =
+    Table::new(SYSTEM, "migrations_open", &["business_id", "shop_sku"], Space::Small);
+
+/// The tables to declare in the schema of every process.
+pub fn tables() -> Vec<TableSpec> {
+    vec![
+        OFFERS.spec(),
+        SHOPS.spec(),
+        ENDINGS.spec(),
+        CLOCK.spec(),
+        MOVED.spec(),
+        MIGRATIONS.spec(),
+        MIGRATIONS_OPEN.spec(),
+    ]
+}
+
+/// Where everything of a business lives.
+pub fn shard_of(business: u32) -> Shard {
+    Shard::of(&business.to_string())
+}

@@ -1,0 +1,68 @@
+//! The background work of the role: consumers, and the ending of older epochs.
+
+use async_trait::async_trait;
+use cluster::work::{Done, Due, Entry, Plan, Work, head_by_owner};
+use kit::{Tasks, Timestamp};
+use store::{Shard, Tx};
+use topics::Topics;
+
+use crate::moves::{Moves, Requests};
+use crate::receive::FollowedParts;
+use crate::shops::end_step;
+use crate::tables::ENDINGS;
+use crate::{CHANNEL, Error, MIGRATIONS_TOPIC, MOVES_TOPIC, PARTS_TOPIC, ROLE, Result, United};
+
+/// Shops that are worked on side by side.
+const AT_ONCE: usize = 4;
+
+/// Starts the consumers and the loop.
+pub fn start(united: &United, topics: &Topics, tasks: &Tasks) {
+    let shutdown = || tasks.shutdown().clone();
+    let (of, reader) = (topics.clone(), FollowedParts(united.clone()));
+    let stop = shutdown();
+    tasks.spawn("united parts", async move {
+        topics::consume::run(of, PARTS_TOPIC, ROLE, reader, stop).await;
+    });
+    let (of, reader, stop) = (topics.clone(), Requests(united.clone()), shutdown());
+    tasks.spawn("united migrations", async move {
+        topics::consume::run(of, MIGRATIONS_TOPIC, ROLE, reader, stop).await;
+    });
+    let (of, reader, stop) = (topics.clone(), Moves(united.clone()), shutdown());
+    tasks.spawn("united moves", async move {
+        topics::consume::run(of, MOVES_TOPIC, ROLE, reader, stop).await;
+    });
+    let (cluster, endings) = (united.cluster.clone(), Endings(united.clone()));
+    tasks.spawn("united endings", cluster::work::run(cluster, endings, shutdown()));
+}
+
+/// Shops whose former offers are ended, page by page.
+pub struct Endings(pub United);
+
+#[async_trait]
+impl Work for Endings {
+    type Key = (u32, u32);
+    type Error = Error;
+
+    fn plan(&self) -> Plan {
+        Plan::new("united endings", ROLE, CHANNEL, AT_ONCE)
+    }
+
+    async fn due(&self, shards: &[Shard], _: Timestamp) -> Result<Due<(u32, u32)>> {
+        let entry = |key: (u32, u32), ()| {
+            Some(Entry { at: Timestamp(0), owner: key.0.to_string(), key, long: false })
+        };
+        Ok(head_by_owner(&self.0.store, &ENDINGS, shards, entry).await?)
+    }
+
+    async fn run(&self, shard: Shard, key: &(u32, u32)) -> Result<Done> {
+        step(&self.0, shard, key.0, key.1).await
+    }
+}
+
+async fn step(united: &United, shard: Shard, business: u32, shop: u32) -> Result<Done> {
+    let page = async |tx: &mut Tx| {
+        united.cluster.check(tx, ROLE).await?;
+        Ok(if end_step(united, tx, business, shop).await? { Done::More } else { Done::Finished })
+    };
+    united.store.transact(shard, page).await
+}

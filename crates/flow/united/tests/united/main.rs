@@ -1,0 +1,8 @@
+//! United offers on the memory engine: what is written, which versions it gets, and what is shipped.
+#![allow(clippy::unwrap_used)]
+
+mod moves;
+mod parts;
+mod reuse;
+mod trips;
+mod world;
