@@ -22,8 +22,8 @@ use super::runway::Runway;
 use crate::key::{ColumnType, KeyBytes};
 use crate::{Error, Kind, Options, Result, Schema, Shard, Space, TableId, TableSpec};
 
-/// Raised when this program could not read what an older one reads well. Opening a newer one is refused.
-const FORMAT: u32 = 1;
+/// Raised when stored rows change so that another version would misread them. Any other format is refused.
+const FORMAT: u32 = 2;
 /// Two bytes for the table, two for the shard.
 pub(super) const PREFIX_BYTES: usize = 4;
 /// The table number under which the engine keeps its own rows in the small keyspace.
@@ -301,14 +301,15 @@ fn check_format(folder: &Path) -> Result<()> {
     match fs::read_to_string(&path) {
         Ok(text) => {
             match text.trim().strip_prefix("dvor store ").and_then(|number| number.parse::<u32>().ok()) {
-                Some(number) if number <= FORMAT => Ok(()),
-                Some(number) => Err(Error::new(
-                    Kind::Incompatible,
-                    format!(
-                        "the store in {} was made by a newer version of dvor (format {number}; this one knows {FORMAT})",
+                Some(FORMAT) => Ok(()),
+                Some(number) => {
+                    let age = if number > FORMAT { "a newer" } else { "an older" };
+                    let message = format!(
+                        "the store in {} was made by {age} version of dvor (format {number}; this one knows {FORMAT})",
                         folder.display()
-                    ),
-                )),
+                    );
+                    Err(Error::new(Kind::Incompatible, message))
+                }
                 None => Err(Error::corrupt(format!("{} does not say a format", path.display()))),
             }
         }

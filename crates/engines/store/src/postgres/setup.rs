@@ -16,8 +16,8 @@ use super::failure;
 use super::sql::{column_type, name, quote};
 use crate::{ColumnType, Error, Kind, Result, SHARDS, Schema, TableSpec};
 
-/// The layout of what this module makes; raised when an older program could not read it.
-const FORMAT: i32 = 1;
+/// Raised when stored rows change so that another version would misread them. Any other format is refused.
+const FORMAT: i32 = 2;
 /// PostgreSQL cuts longer names.
 const MAX_NAME: usize = 63;
 const TRIES: u32 = 30;
@@ -155,8 +155,9 @@ async fn check_meta(client: &Client, place: &str, part: Part) -> Result<(), Trou
     };
     let format: i32 = row.try_get(0)?;
     if format != FORMAT {
+        let age = if format > FORMAT { "a newer" } else { "an older" };
         return Err(incompatible(format!(
-            "the store in PostgreSQL at {place} has format {format}, made by a newer version of Dvor; this one knows \
+            "the store in PostgreSQL at {place} has format {format}, made by {age} version of Dvor; this one knows \
              format {FORMAT}"
         )));
     }

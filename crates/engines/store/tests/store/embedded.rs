@@ -67,12 +67,14 @@ async fn a_write_that_a_closed_store_refused_is_seen_by_nobody() {
 }
 
 #[tokio::test]
-async fn a_newer_format_or_other_columns_are_refused() {
+async fn another_format_or_other_columns_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("format"), "dvor store 99\n").unwrap();
-    let error = open(folder.path(), &options()).await.err().unwrap();
-    assert_eq!(error.kind(), Kind::Incompatible);
-    assert!(error.to_string().contains("newer version"), "{error}");
+    for (number, age) in [(99, "a newer version"), (1, "an older version")] {
+        std::fs::write(folder.path().join("format"), format!("dvor store {number}\n")).unwrap();
+        let error = open(folder.path(), &options()).await.err().unwrap();
+        assert_eq!(error.kind(), Kind::Incompatible);
+        assert!(error.to_string().contains(age), "{error}");
+    }
     std::fs::remove_file(folder.path().join("format")).unwrap();
     drop(open(folder.path(), &options()).await.unwrap());
 
