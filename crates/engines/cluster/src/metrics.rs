@@ -40,7 +40,7 @@ pub(crate) fn work_done(work: &'static str, done: Done) {
     let outcome = match done {
         Done::Finished => "finished",
         Done::More => "more",
-        Done::NotNow => "not_now",
+        Done::NotNow | Done::Behind | Done::Later(_) => "not_now",
     };
     work_ended(work, outcome);
 }

@@ -1,6 +1,6 @@
 //! Rows of `changed`, which stages they concern, and the asking (the outside part of T1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,8 @@ use crate::{Result, Stages};
 /// Sellers whose changes are looked at together, and rows of each of them.
 const MAX_SELLERS: usize = 16;
 const MAX_ROWS: usize = 32;
+/// Rows of a seller that are read at a time: one of a load has hundreds of offers.
+const ROWS_AT_ONCE: usize = 4;
 /// How long a stage's limits may keep the others waiting.
 const PERMIT_WAIT: Duration = Duration::from_millis(50);
 
@@ -73,8 +75,7 @@ pub(crate) async fn next_rows(
         if found.iter().any(|((_, of, _), _)| *of == seller) {
             break;
         }
-        let rows = read.scan(&CHANGED, Range::prefix((number, seller.as_str()), MAX_ROWS)?).await?;
-        found.extend(rows);
+        read_rows(read, (number, &seller), offers, &mut found).await?;
         stages.memory.serve(shard, lane, &seller);
         after = Some(seller);
         if count(&found) >= offers {
@@ -84,15 +85,51 @@ pub(crate) async fn next_rows(
     Ok(found)
 }
 
+/// The first rows of a seller, until all that are found have so many offers.
+async fn read_rows(
+    read: &impl Read,
+    (lane, seller): (u32, &str),
+    offers: usize,
+    found: &mut Vec<(RowKey, ChangedRow)>,
+) -> Result<()> {
+    let mut range = Range::prefix((lane, seller), ROWS_AT_ONCE)?;
+    for _ in 0..MAX_ROWS / ROWS_AT_ONCE {
+        let rows = read.scan(&CHANGED, range.clone()).await?;
+        let last = rows.last().filter(|_| rows.len() == ROWS_AT_ONCE).map(|(key, _)| key.clone());
+        found.extend(rows);
+        match last {
+            Some(last) if count(found) < offers => range = range.after(last)?,
+            _ => break,
+        }
+    }
+    Ok(())
+}
+
 fn count(rows: &[(RowKey, ChangedRow)]) -> usize {
     rows.iter().map(|(_, row)| row.offers.len()).sum()
 }
 
-/// Which stages have to be asked about which offers.
-pub(crate) fn concerns(rows: &[(RowKey, ChangedRow)], entries: &[Arc<Entry>]) -> Concerns {
+/// The first so many offers that the rows name.
+pub(crate) fn first_offers(rows: &[(RowKey, ChangedRow)], most: usize) -> BTreeSet<i64> {
+    let mut first = BTreeSet::new();
+    for change in rows.iter().flat_map(|(_, row)| &row.offers) {
+        if first.len() == most {
+            break;
+        }
+        first.insert(change.offer_id);
+    }
+    first
+}
+
+/// Which stages have to be asked about which of these offers.
+pub(crate) fn concerns(
+    rows: &[(RowKey, ChangedRow)],
+    offers: &BTreeSet<i64>,
+    entries: &[Arc<Entry>],
+) -> Concerns {
     let mut concerns = Concerns::new();
     for (_, row) in rows {
-        for change in &row.offers {
+        for change in row.offers.iter().filter(|change| offers.contains(&change.offer_id)) {
             let fields = fields(row, change);
             let others = entries.iter().filter(|entry| entry.hears_of(row.at) && entry.id != change.by);
             for entry in others.filter(|entry| fields.meet(&entry.row.masks)) {

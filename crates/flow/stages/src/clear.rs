@@ -105,7 +105,14 @@ impl Stages {
                 let forget = async |tx: &mut Tx| Ok::<_, Error>(tx.delete(&STAGE_WALKS, (id,))?);
                 self.offers.store.transact(shard, forget).await?;
             }
-            let free = async |tx: &mut Tx| Ok::<_, Error>(tx.delete(&REGISTRY, (id,))?);
+            // Whoever registers the id again after it was freed has another row.
+            let free = async |tx: &mut Tx| {
+                let stored = tx.get(&REGISTRY, (id,)).await?;
+                if stored.is_some_and(|row| row.removed_at == entry.row.removed_at) {
+                    tx.delete(&REGISTRY, (id,))?;
+                }
+                Ok::<_, Error>(())
+            };
             self.offers.store.transact(registry_shard(), free).await?;
             self.refresh().await?;
         }

@@ -14,7 +14,7 @@ use offers::stages::tables::CHANGED;
 use store::{Shard, Tx};
 use wire::stages::ChangedRow;
 
-use crate::ask::{Concerns, RowKey, Said, ask, concerns, next_rows, wanted};
+use crate::ask::{Concerns, RowKey, Said, ask, ask_all, concerns, first_offers, next_rows, wanted};
 use crate::directory::Entry;
 use crate::item::{self, Item};
 use crate::pair::{self, Cause};
@@ -35,11 +35,12 @@ impl Stages {
         if rows.is_empty() {
             return Ok(Done::Nothing);
         }
-        let mut concerns = concerns(&rows, &self.directory.entries());
+        let offers = first_offers(&rows, BATCH);
+        let mut concerns = concerns(&rows, &offers, &self.directory.entries());
         let busy = self.memory.take(shard, concerns.keys().copied(), BATCH);
         let late: BTreeSet<_> = concerns.keys().copied().filter(|id| !busy.has(*id)).collect();
         concerns.retain(|id, _| !late.contains(id));
-        if concerns.is_empty() && !late.is_empty() {
+        if late.len() == offers.len() {
             return Ok(Done::NotNow);
         }
         let mut items = item::load(&snapshot, &wanted(&concerns)).await?;
@@ -50,7 +51,7 @@ impl Stages {
             self.offers.cluster.check(tx, ROLE).await?;
             let conflicts = item::save(tx, self, lane, &items, saved_at).await?;
             let left: BTreeSet<_> = late.iter().copied().chain(conflicts).collect();
-            take_out(tx, &rows, &left)?;
+            take_out(tx, &rows, |id| !offers.contains(&id) || left.contains(&id))?;
             Ok::<_, crate::Error>(())
         };
         self.offers.store.transact(shard, save).await?;
@@ -66,9 +67,16 @@ impl Stages {
         concerns: &Concerns,
         now: Timestamp,
     ) -> Result<()> {
-        for entry in self.directory.entries().iter() {
-            let said: BTreeMap<_, _> =
-                ask(self, entry, items, concerns, (lane, now)).await.into_iter().collect();
+        let entries = self.directory.entries();
+        // Other programs are asked all at the same time; what the stages here then change is told to them as a change.
+        let remote: Vec<_> = entries.iter().filter(|entry| !entry.is_local).cloned().collect();
+        let mut answered = ask_all(self, &remote, items, concerns, (lane, now)).await;
+        for entry in entries.iter() {
+            let said: BTreeMap<_, _> = if entry.is_local {
+                ask(self, entry, items, concerns, (lane, now)).await.into_iter().collect()
+            } else {
+                answered.extract_if(.., |(_, stage), _| *stage == entry.id).collect()
+            };
             let mut places = Vec::new();
             for (place, item) in items.iter_mut().enumerate() {
                 let Some(said) = said.get(&(item.id, entry.id.clone())) else { continue };
@@ -126,10 +134,10 @@ impl Stages {
 }
 
 /// Rewrites the rows without the offers that are dealt with.
-fn take_out(tx: &mut Tx, rows: &[(RowKey, ChangedRow)], left: &BTreeSet<i64>) -> Result<()> {
+fn take_out(tx: &mut Tx, rows: &[(RowKey, ChangedRow)], is_left: impl Fn(i64) -> bool) -> Result<()> {
     for (key, row) in rows {
         let mut rest = row.clone();
-        rest.offers.retain(|change| left.contains(&change.offer_id));
+        rest.offers.retain(|change| is_left(change.offer_id));
         if rest.offers.is_empty() {
             tx.delete(&CHANGED, key)?;
         } else if rest.offers.len() < row.offers.len() {

@@ -15,6 +15,7 @@ use store::{Range, Read as _, Shard, Table, Tx};
 use wire::Any;
 use wire::stages::{CallerRow, PairRow};
 
+use crate::turns::BATCH;
 use crate::wishes::head;
 use crate::{Error, Result, Stages, pair, saved, state};
 
@@ -127,7 +128,7 @@ impl Stages {
     /// Tries a parked or failed pair again, or gives it up. `false`: it is neither.
     pub async fn judge(&self, stage: &str, offer: OfferId, verdict: Verdict) -> Result<bool> {
         self.require(stage)?;
-        let judge = async |tx: &mut Tx| self.judge_in(tx, stage, &[offer.raw()], verdict).await;
+        let judge = async |tx: &mut Tx| self.judge_in(tx, stage, &[offer.raw()], (verdict, 0)).await;
         Ok(self.offers.store.transact(shard_of(offer), judge).await? > 0)
     }
 
@@ -147,7 +148,7 @@ impl Stages {
         }
         let mut judged = 0;
         for shard in shards {
-            let mut after = 0;
+            let (mut after, mut before) = (0, 0);
             loop {
                 let judge = async |tx: &mut Tx| {
                     let range = Range::prefix((stage,), PAGE)?.after((stage, after))?;
@@ -156,11 +157,12 @@ impl Stages {
                         page.extend(tx.scan(table, range.clone()).await?.into_iter().map(|((_, id), ())| id));
                     }
                     let page: Vec<_> = page.into_iter().take(PAGE).collect();
-                    let judged = self.judge_in(tx, stage, &page, verdict).await?;
+                    let judged = self.judge_in(tx, stage, &page, (verdict, before)).await?;
                     Ok::<_, Error>((judged, page.last().copied().filter(|_| page.len() == PAGE)))
                 };
                 let (count, last) = self.offers.store.transact(shard, judge).await?;
                 judged += count;
+                before += count;
                 match last {
                     Some(last) => after = last,
                     None => break,
@@ -170,13 +172,21 @@ impl Stages {
         Ok(judged)
     }
 
-    async fn judge_in(&self, tx: &mut Tx, stage: &str, offers: &[i64], verdict: Verdict) -> Result<usize> {
+    /// Those that are tried again stand in the queue as one seller's would, behind so many that were judged before.
+    async fn judge_in(
+        &self,
+        tx: &mut Tx,
+        stage: &str,
+        offers: &[i64],
+        (verdict, judged_before): (Verdict, usize),
+    ) -> Result<usize> {
         let now = self.offers.clock.now();
         let stored = tx.get_many(&PAIRS, offers.iter().map(|offer| (*offer, stage))).await?;
-        let turn = head(tx, stage).await?.unwrap_or(0);
+        let head = head(tx, stage).await?.unwrap_or(0);
         let (mut pairs, mut judged) = (Pairs::default(), 0);
         for (offer, before) in offers.iter().zip(stored) {
             let Some(before) = before.filter(|pair| pair.parked_at != 0 || pair.tries > 0) else { continue };
+            let turn = head + ((judged_before + judged) / BATCH) as i64;
             let after = match verdict {
                 Verdict::Retry => pair::retried(&before, now, turn),
                 Verdict::Drop => pair::dropped(&before),
@@ -228,7 +238,7 @@ impl Stages {
     }
 
     fn require(&self, stage: &str) -> Result<()> {
-        match self.directory.entry(stage) {
+        match self.directory.entry(stage).filter(|entry| entry.row.removed_at == 0) {
             Some(_) => Ok(()),
             None => Err(Error::NoStage(stage.to_owned())),
         }

@@ -1,6 +1,9 @@
 //! What happens now and then: the registry is read, walks end and begin, and stages that do not keep up stop being told.
 //!
-//! A stage that has not answered for [`DOWN_AFTER`], or has more than [`MAX_WAITING`] offers waiting here, in its main lane or
+//! Every process reads and reports; the one with the work token of the registry's shard decides for all, over all shards
+//! and by what all have reported, so that two never undo each other's decisions.
+//!
+//! A stage that has not answered for [`DOWN_AFTER`], or has more than [`MAX_WAITING`] offers waiting, in its main lane or
 //! with a run that is due, or one that has waited for [`MAX_AGE`], is **suspended**: it is told of no change, so no backlog
 //! grows, and it owes them. When it answers again, or has caught up, a walk over what changed since makes up for it.
 
@@ -10,7 +13,7 @@ use std::time::Duration;
 use kit::{Shutdown, Timestamp};
 use offers::stages::Lane;
 use offers::stages::interests::REFRESH;
-use offers::stages::tables::{COUNTS, QUEUE, TIMERS};
+use offers::stages::tables::{COUNTS, QUEUE, TIMERS, registry_shard};
 use store::{Range, Shard};
 
 use crate::registry::{catch_up, owe};
@@ -18,7 +21,7 @@ use crate::{ROLE, Result, Stages};
 
 /// A stage that has not answered this long is down.
 const DOWN_AFTER: Duration = Duration::from_secs(60);
-/// Offers waiting for a stage in the shards of this process.
+/// Offers waiting for a stage.
 const MAX_WAITING: i64 = 100_000;
 /// How long the first of them may have waited.
 const MAX_AGE: Duration = Duration::from_secs(24 * 3_600);
@@ -52,18 +55,33 @@ impl Stages {
         if held.is_empty() {
             return Ok(());
         }
+        self.ask_suspended(now).await;
         self.report(now).await?;
-        self.suspend(&held, now).await?;
+        if !held.contains(&registry_shard()) {
+            return Ok(());
+        }
+        self.suspend(now).await?;
         self.end_walks(now).await?;
         self.end_removals().await
     }
 
-    async fn suspend(&self, held: &[Shard], now: Timestamp) -> Result<()> {
-        let backlogs = self.backlogs(held, now).await?;
+    /// A process whose calls failed and that has nothing more to run would take a suspended stage for down for ever.
+    async fn ask_suspended(&self, now: Timestamp) {
+        for entry in self.directory.entries().iter() {
+            if entry.row.suspended_at != 0 && entry.may_run() && entry.breaker().down_since.is_some() {
+                self.answers(entry, now).await;
+            }
+        }
+    }
+
+    async fn suspend(&self, now: Timestamp) -> Result<()> {
+        let backlogs = self.backlogs(now).await?;
+        let activities = self.activities().await?;
         let rate = self.settings.walk_per_second;
         for entry in self.directory.entries().iter().filter(|entry| entry.may_run()) {
             let Backlog { waits, is_old } = backlogs.get(&entry.id).copied().unwrap_or_default();
-            let down_since = entry.breaker().down_since;
+            let reported = activities.get(&entry.id).map_or(0, |activity| activity.down_since);
+            let down_since = (reported != 0).then_some(Timestamp(reported));
             let is_down = down_since.is_some_and(|since| now.since(since) >= DOWN_AFTER);
             if entry.row.suspended_at == 0 {
                 if is_down || waits > MAX_WAITING || is_old {
@@ -81,7 +99,11 @@ impl Stages {
                     })
                     .await?;
                 }
-            } else if waits <= FEW_WAITING && !is_old && self.answers(entry, now).await {
+            } else if waits <= FEW_WAITING
+                && !is_old
+                && down_since.is_none()
+                && self.answers(entry, now).await
+            {
                 tracing::info!(
                     stage = entry.id,
                     "a stage is told of changes again and makes up for those missed"
@@ -99,12 +121,13 @@ impl Stages {
         Ok(())
     }
 
-    /// What waits for each stage in these shards.
-    async fn backlogs(&self, held: &[Shard], now: Timestamp) -> Result<BTreeMap<String, Backlog>> {
+    /// What waits for each stage.
+    async fn backlogs(&self, now: Timestamp) -> Result<BTreeMap<String, Backlog>> {
         let store = &self.offers.store;
+        let all: Vec<_> = Shard::all().collect();
         let mut backlogs = BTreeMap::<String, Backlog>::new();
         let mut timers = BTreeMap::<String, Vec<Shard>>::new();
-        for (shard, (stage, lane), count) in store.scan_shards(&COUNTS, held, Range::all(1_024)).await? {
+        for (shard, (stage, lane), count) in store.scan_shards(&COUNTS, &all, Range::all(1_024)).await? {
             if lane == Lane::Main.number() {
                 backlogs.entry(stage).or_default().waits += count.waiting;
             } else if lane == Lane::Timers.number() {
@@ -113,7 +136,7 @@ impl Stages {
         }
         let oldest = now.minus(MAX_AGE).0;
         for (stage, backlog) in backlogs.iter_mut().filter(|(_, backlog)| backlog.waits > 0) {
-            let heads = store.scan_shards(&QUEUE, held, Range::prefix((stage.as_str(),), 1)?).await?;
+            let heads = store.scan_shards(&QUEUE, &all, Range::prefix((stage.as_str(),), 1)?).await?;
             backlog.is_old = heads.iter().any(|(_, _, since)| *since <= oldest);
         }
         // Only for other programs are runs noted among the timers.

@@ -14,8 +14,8 @@ use crate::turns::Turns;
 /// Runs of one stage on one offer within [`LOOP_WINDOW`] and without an outside change, over which they are a loop.
 pub const MAX_LOOP_RUNS: u32 = 20;
 pub const LOOP_WINDOW: Duration = Duration::from_secs(600);
-/// Pairs whose runs are counted.
-const MAX_COUNTED: usize = 100_000;
+/// Pairs whose runs are counted, in each of two generations.
+const MAX_COUNTED: usize = 200_000;
 /// Every such batch serves a lower lane first.
 const LOWER_EVERY: u32 = 16;
 
@@ -26,10 +26,54 @@ pub(crate) struct Memory(Arc<Mutex<Inner>>);
 #[derive(Default)]
 struct Inner {
     shards: HashMap<Shard, ShardMemory>,
-    /// By stage and offer: since when runs are counted, and how many there were.
-    runs: HashMap<(String, i64), (Timestamp, u32)>,
+    runs: Runs,
     /// By stage: when the next page of its walk may begin.
     walks: HashMap<String, Timestamp>,
+}
+
+/// Runs of pairs, in two generations: when one is full or as old as the window, it takes the place of the one before.
+#[derive(Default)]
+struct Runs {
+    young: Generation,
+    old: Generation,
+    /// When the young one began.
+    since: Timestamp,
+    count: usize,
+}
+
+/// By stage and offer: since when runs are counted, and how many there were.
+type Generation = HashMap<String, HashMap<i64, (Timestamp, u32)>>;
+
+impl Runs {
+    fn forget(&mut self, stage: &str, offer: i64) {
+        for generation in [&mut self.young, &mut self.old] {
+            if let Some(runs) = generation.get_mut(stage) {
+                runs.remove(&offer);
+            }
+        }
+    }
+
+    /// Counts a run; gives how many there were within the window.
+    fn count(&mut self, stage: &str, offer: i64, now: Timestamp) -> u32 {
+        if self.count >= MAX_COUNTED || now.since(self.since) >= LOOP_WINDOW {
+            self.old = std::mem::take(&mut self.young);
+            (self.since, self.count) = (now, 0);
+        }
+        if !self.young.contains_key(stage) {
+            self.young.insert(stage.to_owned(), HashMap::new());
+        }
+        let before = self.old.get_mut(stage).and_then(|runs| runs.remove(&offer));
+        let Some(runs) = self.young.get_mut(stage) else { return 0 };
+        let (since, runs) = runs.entry(offer).or_insert_with(|| {
+            self.count += 1;
+            before.unwrap_or((now, 0))
+        });
+        if now.since(*since) >= LOOP_WINDOW {
+            (*since, *runs) = (now, 0);
+        }
+        *runs += 1;
+        *runs
+    }
 }
 
 #[derive(Default)]
@@ -41,6 +85,8 @@ struct ShardMemory {
     served: HashMap<Lane, String>,
     /// Batches so far, by piece of work.
     batches: HashMap<String, u32>,
+    /// Batches of the lower lanes so far.
+    lower: u32,
 }
 
 /// Offers that are worked on until this is dropped.
@@ -93,6 +139,18 @@ impl Memory {
         batches.is_multiple_of(LOWER_EVERY)
     }
 
+    /// The order in which the lower lanes are served now: the first that has work is, and each is the first at times.
+    pub(crate) fn lower_lanes(&self, shard: Shard) -> [Lane; 3] {
+        let mut inner = self.inner();
+        let lower = &mut inner.shards.entry(shard).or_default().lower;
+        *lower = lower.wrapping_add(1);
+        match *lower % 4 {
+            0 => [Lane::Low, Lane::Timers, Lane::Bulk],
+            2 => [Lane::Bulk, Lane::Timers, Lane::Low],
+            _ => [Lane::Timers, Lane::Bulk, Lane::Low],
+        }
+    }
+
     pub(crate) fn walk_next(&self, stage: &str) -> Timestamp {
         self.inner().walks.get(stage).copied().unwrap_or_default()
     }
@@ -106,24 +164,12 @@ impl Memory {
 
     /// An outside change: runs that follow are no loop yet.
     pub(crate) fn changed_outside(&self, stage: &str, offer: i64) {
-        let mut inner = self.inner();
-        if !inner.runs.is_empty() {
-            inner.runs.remove(&(stage.to_owned(), offer));
-        }
+        self.inner().runs.forget(stage, offer);
     }
 
     /// Counts a run, and says whether it is one too many.
     pub(crate) fn is_loop(&self, stage: &str, offer: i64, now: Timestamp) -> bool {
-        let mut inner = self.inner();
-        if inner.runs.len() >= MAX_COUNTED {
-            inner.runs.retain(|_, (since, _)| now.since(*since) < LOOP_WINDOW);
-        }
-        let (since, runs) = inner.runs.entry((stage.to_owned(), offer)).or_insert((now, 0));
-        if now.since(*since) >= LOOP_WINDOW {
-            (*since, *runs) = (now, 0);
-        }
-        *runs += 1;
-        *runs > MAX_LOOP_RUNS
+        self.inner().runs.count(stage, offer, now) > MAX_LOOP_RUNS
     }
 }
 
@@ -163,6 +209,31 @@ mod tests {
         let first = memory.take(shard, [1], 9);
         assert!(memory.take(shard, [1], 9).ids().is_empty());
         assert!(first.has(1) && !first.has(2));
+    }
+
+    /// A loop is noticed among any number of others that run, and what is kept of them is bounded.
+    #[test]
+    fn a_loop_is_noticed_beside_a_million_runs() {
+        let memory = Memory::default();
+        let now = Timestamp(1_000_000_000);
+        let mut noticed = false;
+        for offer in 0..1_000_000 {
+            assert!(!memory.is_loop("a", offer, now));
+            if offer % 10_000 == 0 {
+                noticed |= memory.is_loop("b", 7, now);
+            }
+        }
+        assert!(noticed);
+        let inner = memory.inner();
+        let kept = |generation: &Generation| generation.values().map(HashMap::len).sum::<usize>();
+        assert!(kept(&inner.runs.young) + kept(&inner.runs.old) <= 2 * MAX_COUNTED);
+    }
+
+    #[test]
+    fn every_lower_lane_comes_first_at_times() {
+        let (memory, shard) = (Memory::default(), Shard::wrapping(1));
+        let first: HashSet<_> = (0..4).map(|_| memory.lower_lanes(shard)[0]).collect();
+        assert_eq!(first, HashSet::from([Lane::Timers, Lane::Bulk, Lane::Low]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! T2: the runs of a stage, up to 100 offers of a shard at a time.
 //!
 //! ```text
-//! outside: a permit of the stage's limits; offers marked busy; the lease outlives the deadline; snapshot; process
+//! outside: snapshot; a permit of the stage's limits; offers marked busy; the lease outlives the deadline; process
 //! T2:      work token; offers and pairs are as they were loaded; offer, event, pair, queue, timer, counts, topic
 //! ```
 //!
@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use cluster::Permit;
 use kit::Timestamp;
 use offers::stages::tables::{QUEUE, TIMERS};
 use offers::stages::{Lane, pairs};
@@ -29,6 +30,9 @@ use crate::{Done, Error, ROLE, Result, Stages, metrics};
 const LOOP: &str = "it runs again and again without a change from outside";
 /// So much before the deadline an answer counts as late.
 const SLACK: Duration = Duration::from_millis(50);
+/// How long a batch waits for the stage's limits, and when it asks again.
+const PERMIT_WAIT: Duration = Duration::from_millis(250);
+const PERMIT_AGAIN: Duration = Duration::from_millis(100);
 
 impl Stages {
     /// Runs the next batch of a stage: what waits in its main lane, or what its timers say.
@@ -45,13 +49,17 @@ impl Stages {
         } else {
             [Lane::Main, Lane::Timers]
         };
+        let mut first = Done::Nothing;
         for lane in lanes {
-            let done = self.run_lane(shard, entry, lane, now).await?;
-            if done != Done::Nothing {
-                return Ok(done);
+            match self.run_lane(shard, entry, lane, now).await? {
+                // What is in the way of one lane is not in the way of the other.
+                done @ (Done::Nothing | Done::NotNow) => {
+                    first = if first == Done::Nothing { done } else { first };
+                }
+                done => return Ok(done),
             }
         }
-        Ok(Done::Nothing)
+        Ok(first)
     }
 
     async fn run_lane(&self, shard: Shard, entry: &Entry, lane: Lane, now: Timestamp) -> Result<Done> {
@@ -74,9 +82,11 @@ impl Stages {
         if causes.is_empty() {
             return Ok(Done::Nothing);
         }
+        // Before any offer is marked: a stage that has to wait for its limits keeps none from the others.
+        let Some(permit) = self.permit(entry).await? else { return Ok(Done::Later(now.plus(PERMIT_AGAIN))) };
         let busy = self.memory.take(shard, causes, batch);
         if busy.ids().is_empty() {
-            // Another stage is at all of them, and looks at the shard again when it is done.
+            // Another stage is at all of them.
             return Ok(Done::NotNow);
         }
         let wanted: Vec<_> = busy.ids().iter().map(|id| (*id, vec![entry.id.clone()])).collect();
@@ -85,7 +95,9 @@ impl Stages {
         let gone: Vec<_> =
             busy.ids().iter().filter(|id| !items.iter().any(|item| item.id == **id)).copied().collect();
         let places: Vec<_> = (0..items.len()).collect();
-        match self.process(shard, entry, &mut items, &places, (lane, expected), now).await? {
+        let processed = self.process(shard, entry, &mut items, &places, (lane, expected), now).await?;
+        drop(permit);
+        match processed {
             Processed::Settled => {}
             Processed::TimedOut if items.len() == 1 => {
                 let put_off = pair::put_off(items[0].pair(stage), expected, now);
@@ -107,6 +119,15 @@ impl Stages {
         Ok(Done::Worked)
     }
 
+    /// Leave to make a call, soon; `None`: the stage's limits have none to give now.
+    async fn permit(&self, entry: &Entry) -> Result<Option<Option<Permit>>> {
+        let Some(limiter) = &entry.limiter else { return Ok(Some(None)) };
+        match tokio::time::timeout(PERMIT_WAIT, limiter.acquire()).await {
+            Ok(permit) => Ok(Some(Some(permit?))),
+            Err(_) => Ok(None),
+        }
+    }
+
     /// Calls `process` for these items and notes in them what comes of it.
     pub(crate) async fn process(
         &self,
@@ -118,10 +139,6 @@ impl Stages {
         now: Timestamp,
     ) -> Result<Processed> {
         let deadline = entry.deadline(self.settings.deadline);
-        let permit = match &entry.limiter {
-            Some(limiter) => Some(limiter.acquire().await?),
-            None => None,
-        };
         let hold = self.offers.cluster.hold(ROLE, shard, deadline).ok_or(Error::NoLease)?;
         let jobs: Vec<_> = places.iter().map(|place| job(&items[*place], entry, lane, now)).collect();
         let running = entry.activity.begin(jobs.len());
@@ -136,7 +153,7 @@ impl Stages {
             Ok(Err(error)) => Err(error),
             Err(_) => Err(Unavailable(format!("no answer within {} ms", deadline.as_millis()))),
         };
-        drop((hold, permit, running));
+        drop((hold, running));
         match results {
             Ok(results) => {
                 entry.health.succeeded();

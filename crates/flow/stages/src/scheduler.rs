@@ -146,25 +146,30 @@ impl Stages {
 
     /// The main lane first, but every so often a lower one that has work.
     async fn run_changed(&self, shard: Shard) -> Result<Done> {
-        const LOWER: [Lane; 3] = [Lane::Timers, Lane::Bulk, Lane::Low];
         if self.memory.lower_first(shard, "") {
-            for lane in LOWER {
-                let done = self.follow(shard, lane).await?;
-                if done != Done::Nothing {
-                    return Ok(done);
-                }
+            let done = self.follow_lower(shard).await?;
+            if done == Done::Worked {
+                return Ok(done);
             }
         }
         let told = self.tell(shard).await?;
         if told != Done::Nothing {
             return Ok(told);
         }
-        for lane in LOWER {
-            let done = self.follow(shard, lane).await?;
-            if done != Done::Nothing {
-                return Ok(done);
+        self.follow_lower(shard).await
+    }
+
+    /// The next changes of the lower lanes; none of them keeps another waiting for ever.
+    async fn follow_lower(&self, shard: Shard) -> Result<Done> {
+        let mut first = Done::Nothing;
+        for lane in self.memory.lower_lanes(shard) {
+            match self.follow(shard, lane).await? {
+                done @ (Done::Nothing | Done::NotNow) => {
+                    first = if first == Done::Nothing { done } else { first };
+                }
+                done => return Ok(done),
             }
         }
-        Ok(Done::Nothing)
+        Ok(first)
     }
 }

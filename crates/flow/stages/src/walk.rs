@@ -4,6 +4,8 @@
 //! there, and moves in the transaction that saves the runs of a page. So a crash repeats at most a page, and a pause or a
 //! new holder of the work token goes on where the last one stood. The runs are in the low lane.
 //!
+//! The runs of another program are only noted, so its walk waits while such runs of the shard are due.
+//!
 //! A page ends before the first offer that another stage works on, or that changed while its run was under way: the next
 //! page begins with it.
 
@@ -12,7 +14,7 @@ use std::time::Duration;
 
 use kit::Timestamp;
 use offers::stages::Lane;
-use offers::stages::tables::STAGE_WALKS;
+use offers::stages::tables::{STAGE_WALKS, TIMERS};
 use offers::tables::{CONTENT, OFFER};
 use store::{Range, Read as _, Shard, Snapshot, Tx};
 use wire::offers::offer_part::Kind;
@@ -26,6 +28,9 @@ use crate::scheduler::Look;
 use crate::stage::Fields;
 use crate::turns::BATCH;
 use crate::{Done, Error, Piece, ROLE, Result, Stages};
+
+/// A walk waits this long for runs that are due.
+const BEHIND: Duration = Duration::from_millis(500);
 
 impl Stages {
     /// Orders a walk over all offers, in the place of one that may be under way. 0 offers a second: the default.
@@ -121,6 +126,9 @@ impl Stages {
             return Ok(Done::Later(Timestamp(wait_until)));
         }
         let snapshot = self.offers.store.snapshot(shard).await?;
+        if !entry.is_local && self.has_due(&snapshot, entry, now).await? {
+            return Ok(Done::Later(now.plus(BEHIND)));
+        }
         let Some(mut page) = Page::read(&snapshot, &entry.id, &walk).await? else { return Ok(Done::Nothing) };
         let ids = page.offers.iter().filter(|(_, is_wanted)| *is_wanted).map(|(id, _)| *id);
         let busy = self.memory.take(shard, ids, BATCH);
@@ -144,6 +152,13 @@ impl Stages {
         let held = self.offers.cluster.held(ROLE).len();
         self.memory.pace_walk(&entry.id, pause(walk.per_second, page.offers.len(), held), now);
         Ok(Done::Worked)
+    }
+
+    /// Whether runs of another program that were noted before are still due: more would only stand before its own timers.
+    async fn has_due(&self, read: &Snapshot, entry: &Entry, now: Timestamp) -> Result<bool> {
+        let stage = entry.id.as_str();
+        let due = Range::prefix((stage,), 1)?.up_to((stage, now.0))?;
+        Ok(!read.scan(&TIMERS, due).await?.is_empty())
     }
 
     /// Notes the end of walks that came to the end of every shard, and orders those whose time has come.

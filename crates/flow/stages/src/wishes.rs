@@ -17,7 +17,7 @@ use offers::stages::{Lane, Pairs};
 use offers::tables::{CONTENT, OFFER};
 use store::{Encode as _, Range, Read as _, Shard, Tx};
 
-use crate::ask::{Concerns, RowKey, Said, ask_all, concerns, next_rows, wanted};
+use crate::ask::{Concerns, RowKey, Said, ask_all, concerns, first_offers, next_rows, wanted};
 use crate::item::load;
 use crate::stage::Answer;
 use crate::{Done, ROLE, Result, Stages, pair};
@@ -44,7 +44,8 @@ impl Stages {
             return Ok(Done::Nothing);
         }
         let entries = self.directory.entries();
-        let concerns = concerns(&rows, &entries);
+        let offers = first_offers(&rows, usize::MAX);
+        let concerns = concerns(&rows, &offers, &entries);
         let items = load(&snapshot, &wanted(&concerns)).await?;
         drop(snapshot);
         let said = ask_all(self, &entries, &items, &concerns, (Lane::Main, now)).await;

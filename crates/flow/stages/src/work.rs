@@ -26,8 +26,9 @@ impl Work for Scheduler {
             shard,
             // Each stage is an owner of its own, so that none holds all slots while another waits.
             owner: piece.stage().to_owned(),
+            // Another program may take as long as its deadline.
+            long: self.0.directory.entry(piece.stage()).is_some_and(|entry| !entry.is_local),
             key: piece,
-            long: false,
         });
         Ok(Due { pieces: pieces.collect(), later: look.later.into_iter().collect(), cut: Vec::new() })
     }
@@ -35,9 +36,9 @@ impl Work for Scheduler {
     async fn run(&self, shard: Shard, piece: &Piece) -> Result<cluster::work::Done> {
         Ok(match self.0.run_piece(shard, piece).await? {
             Done::Worked => cluster::work::Done::More,
-            // The next look tells when.
-            Done::Later(_) => cluster::work::Done::Finished,
-            Done::Nothing | Done::NotNow => cluster::work::Done::NotNow,
+            Done::Later(at) => cluster::work::Done::Later(at),
+            Done::NotNow => cluster::work::Done::Behind,
+            Done::Nothing => cluster::work::Done::NotNow,
         })
     }
 }

@@ -141,6 +141,8 @@ impl<R, K> Look<R, K> {
                 self.page += 1;
                 self.rows += 1;
                 self.last = Some(row);
+                // It may be another owner's, who must not be skipped over from the one before.
+                self.last_owner.clear();
             }
         }
     }

@@ -7,7 +7,7 @@
 //!
 //! - **Fair.** Shards are served in turn, and within a shard its owners in turn, so one owner's thousand pieces never
 //!   hide another's one. While another owner waits, an owner has at most a quarter of the slots; long pieces always leave
-//!   one slot to short ones.
+//!   one slot to short ones, and those of one owner half of them to others.
 //! - **Poison is bounded.** Work that can kill its process ([`Plan::max_tries`]) notes each try before it begins, in a
 //!   transaction under the token. A piece that never reports back waits longer from try to try and is given up
 //!   ([`Work::give_up`]) after that many, so no input puts a process into a crash loop.
@@ -133,4 +133,8 @@ pub enum Done {
     More,
     /// Somebody else is at it, or it is not its turn: a wake-up will come.
     NotNow,
+    /// Another piece of the shard that runs here is in its way: it is looked for when that one ends.
+    Behind,
+    /// It is looked for again at this moment.
+    Later(Timestamp),
 }

@@ -1,4 +1,8 @@
 //! Pieces that wait for a slot, served in turn: shard by shard, and in a shard owner by owner. Pure.
+//!
+//! While another owner waits, an owner has at most a quarter of the slots, over all shards. Long pieces leave one slot to
+//! short ones, and those of one owner never have more than half of them, waits another or not: a slot that is taken for
+//! long cannot be given to whoever comes next.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -26,9 +30,19 @@ pub(super) struct Queue<K> {
     /// The shard served last.
     last: Option<Shard>,
     busy: BTreeSet<(Shard, K)>,
-    /// How many pieces of an owner run.
-    running: BTreeMap<(Shard, String), usize>,
+    /// Of those that run, the ones that a look found due meanwhile.
+    due_again: BTreeSet<(Shard, K)>,
+    /// Pieces by owner: those that wait, and those that run.
+    waiting: BTreeMap<String, usize>,
+    running: BTreeMap<String, Running>,
     long_running: usize,
+}
+
+/// Pieces of an owner that run.
+#[derive(Clone, Copy, Default)]
+struct Running {
+    all: usize,
+    long: usize,
 }
 
 impl<K: Ord + Clone> Queue<K> {
@@ -38,6 +52,8 @@ impl<K: Ord + Clone> Queue<K> {
             lines: BTreeMap::new(),
             last: None,
             busy: BTreeSet::new(),
+            due_again: BTreeSet::new(),
+            waiting: BTreeMap::new(),
             running: BTreeMap::new(),
             long_running: 0,
         }
@@ -47,11 +63,16 @@ impl<K: Ord + Clone> Queue<K> {
     pub(super) fn replace(&mut self, shards: &[Shard], pieces: Vec<Piece<K>>) {
         for shard in shards {
             if let Some(line) = self.lines.get_mut(shard) {
-                line.owners.clear();
+                for (owner, pieces) in std::mem::take(&mut line.owners) {
+                    subtract(&mut self.waiting, &owner, pieces.len());
+                }
             }
         }
         for piece in pieces {
-            if !self.busy.contains(&(piece.shard, piece.key.clone())) {
+            let place = (piece.shard, piece.key.clone());
+            if self.busy.contains(&place) {
+                self.due_again.insert(place);
+            } else {
                 self.push(piece);
             }
         }
@@ -59,6 +80,7 @@ impl<K: Ord + Clone> Queue<K> {
     }
 
     fn push(&mut self, piece: Piece<K>) {
+        *self.waiting.entry(piece.owner.clone()).or_default() += 1;
         let line = self.lines.entry(piece.shard).or_default();
         line.owners.entry(piece.owner.clone()).or_default().push_back(piece);
     }
@@ -70,9 +92,11 @@ impl<K: Ord + Clone> Queue<K> {
         }
         let cap = (self.at_once / 4).max(1);
         // An owner gets more than its part only when nobody with less than theirs waits.
-        let (shard, owner) = self.next(cap).or_else(|| self.next(usize::MAX))?;
+        let within = |owner: &String| self.running.get(owner).is_none_or(|running| running.all < cap);
+        let capped = self.waiting.keys().any(within).then(|| self.next(within)).flatten();
+        let (shard, owner) = capped.or_else(|| self.next(|_| true))?;
+        let long_may_run = self.long_may_run(&owner);
         let line = self.lines.get_mut(&shard)?;
-        let long_may_run = self.at_once == 1 || self.long_running + 1 < self.at_once;
         let pieces = line.owners.get_mut(&owner)?;
         let place = pieces.iter().position(|piece| !piece.long || long_may_run)?;
         let piece = pieces.remove(place)?;
@@ -85,18 +109,24 @@ impl<K: Ord + Clone> Queue<K> {
         }
         self.last = Some(shard);
         self.busy.insert((shard, piece.key.clone()));
-        *self.running.entry((shard, owner)).or_default() += 1;
+        subtract(&mut self.waiting, &owner, 1);
+        let running = self.running.entry(owner).or_default();
+        running.all += 1;
+        running.long += usize::from(piece.long);
         self.long_running += usize::from(piece.long);
         Some(piece)
     }
 
-    /// The next shard and owner in turn of whom fewer than `cap` pieces run.
-    fn next(&self, cap: usize) -> Option<(Shard, String)> {
-        let long_may_run = self.at_once == 1 || self.long_running + 1 < self.at_once;
-        let may_run = |shard: Shard, owner: &String, pieces: &VecDeque<Piece<K>>| {
-            pieces.iter().any(|piece| !piece.long || long_may_run)
-                && (cap == usize::MAX
-                    || self.running.get(&(shard, owner.clone())).is_none_or(|count| *count < cap))
+    /// Whether a long piece of the owner may begin.
+    fn long_may_run(&self, owner: &str) -> bool {
+        let of_owner = self.running.get(owner).map_or(0, |running| running.long);
+        self.at_once == 1 || (self.long_running + 1 < self.at_once && of_owner < self.at_once.div_ceil(2))
+    }
+
+    /// The next shard and owner in turn, of those who may.
+    fn next(&self, may: impl Fn(&String) -> bool) -> Option<(Shard, String)> {
+        let may_run = |owner: &String, pieces: &VecDeque<Piece<K>>| {
+            may(owner) && (pieces.iter().any(|piece| !piece.long) || self.long_may_run(owner))
         };
         let behind = self.last.map_or(Unbounded, Excluded);
         let lines = self.lines.range((behind, Unbounded)).chain(&self.lines);
@@ -104,7 +134,7 @@ impl<K: Ord + Clone> Queue<K> {
             let owners =
                 line.owners.range::<String, _>((Excluded(&line.last), Unbounded)).chain(&line.owners);
             for (owner, pieces) in owners {
-                if may_run(*shard, owner, pieces) {
+                if may_run(owner, pieces) {
                     return Some((*shard, owner.clone()));
                 }
             }
@@ -112,17 +142,24 @@ impl<K: Ord + Clone> Queue<K> {
         None
     }
 
-    /// The piece does not run any more.
-    pub(super) fn ended(&mut self, piece: &Piece<K>) {
-        self.busy.remove(&(piece.shard, piece.key.clone()));
-        let owner = (piece.shard, piece.owner.clone());
-        if let Some(count) = self.running.get_mut(&owner) {
-            *count -= 1;
-            if *count == 0 {
-                self.running.remove(&owner);
+    /// The piece does not run any more. Says whether it was found due while it ran: it may not have seen what is due.
+    pub(super) fn ended(&mut self, piece: &Piece<K>) -> bool {
+        let place = (piece.shard, piece.key.clone());
+        self.busy.remove(&place);
+        if let Some(running) = self.running.get_mut(&piece.owner) {
+            running.all -= 1;
+            running.long -= usize::from(piece.long);
+            if running.all == 0 {
+                self.running.remove(&piece.owner);
             }
         }
         self.long_running -= usize::from(piece.long);
+        self.due_again.remove(&place)
+    }
+
+    /// Whether something of the shard runs.
+    pub(super) fn runs_in(&self, shard: Shard) -> bool {
+        self.busy.iter().any(|(of, _)| *of == shard)
     }
 
     /// The piece has more to do: it waits behind the others of its owner.
@@ -142,6 +179,15 @@ impl<K: Ord + Clone> Queue<K> {
 
     pub(super) fn len(&self) -> usize {
         self.lines.values().flat_map(|line| line.owners.values()).map(VecDeque::len).sum()
+    }
+}
+
+fn subtract(counts: &mut BTreeMap<String, usize>, owner: &str, count: usize) {
+    if let Some(left) = counts.get_mut(owner) {
+        *left -= count;
+        if *left == 0 {
+            counts.remove(owner);
+        }
     }
 }
 
@@ -210,6 +256,36 @@ mod tests {
         let shards = [Shard::wrapping(4)];
         queue.replace(&shards, vec![piece(4, "d", 4, false)]);
         assert_eq!(owners(&mut queue), "d");
+    }
+
+    #[test]
+    fn an_owner_has_its_part_over_all_shards() {
+        let mut queue = Queue::new(8);
+        let mut pieces = of(&[(1, "a", 2), (2, "a", 2), (3, "a", 2), (4, "a", 2), (5, "a", 2)]);
+        pieces.push(piece(9, "b", 1_000, false));
+        fill(&mut queue, pieces);
+        let taken = owners(&mut queue);
+        assert_eq!(&taken[..3], "aab", "a's pieces of other shards do not stand before b's");
+    }
+
+    #[test]
+    fn long_pieces_of_one_owner_take_half_at_most() {
+        let mut queue = Queue::new(8);
+        let pieces = (0..20).map(|key| piece(key as u16, "slow", key, true)).collect();
+        fill(&mut queue, pieces);
+        assert_eq!(owners(&mut queue).len(), "slow".len() * 4, "nobody else waits yet");
+    }
+
+    #[test]
+    fn what_is_due_again_while_it_runs_is_said_at_its_end() {
+        let mut queue = Queue::new(2);
+        fill(&mut queue, of(&[(1, "a", 1)]));
+        let running = queue.take().unwrap();
+        fill(&mut queue, of(&[(1, "a", 1)]));
+        assert!(queue.take().is_none() && queue.ended(&running));
+        fill(&mut queue, of(&[(1, "a", 1)]));
+        let running = queue.take().unwrap();
+        assert!(!queue.ended(&running));
     }
 
     #[test]

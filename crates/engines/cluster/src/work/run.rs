@@ -55,7 +55,7 @@ pub async fn run_due<W: Work>(work: &W, shards: &[Shard], now: Timestamp) -> Res
                 continue;
             }
             match work.run(piece.shard, &piece.key).await? {
-                Done::NotNow => {
+                Done::NotNow | Done::Behind | Done::Later(_) => {
                     idle.insert(place);
                 }
                 Done::Finished => (moved, worked) = (true, worked + 1),
@@ -96,6 +96,8 @@ struct Loop<'a, W: Work> {
     /// Shards where more is due than is known.
     cut: BTreeSet<Shard>,
     later: BTreeMap<Shard, Timestamp>,
+    /// Shards where a piece waits for another one to end.
+    behind: BTreeSet<Shard>,
     /// Pieces that failed, and when each is tried again.
     failed: BTreeMap<(Shard, W::Key), (Backoff, Timestamp)>,
     running: FuturesUnordered<Running<'a, W::Key>>,
@@ -112,6 +114,7 @@ impl<'a, W: Work> Loop<'a, W> {
             dirty: Shard::all().collect(),
             cut: BTreeSet::new(),
             later: BTreeMap::new(),
+            behind: BTreeSet::new(),
             failed: BTreeMap::new(),
             running: FuturesUnordered::new(),
         }
@@ -271,14 +274,29 @@ impl<'a, W: Work> Loop<'a, W> {
     }
 
     fn ended(&mut self, piece: Piece<W::Key>, end: End) {
-        self.queue.ended(&piece);
         let shard = piece.shard;
+        let due_again = self.queue.ended(&piece);
+        // What was written behind the piece's last look, or waited for its end. One that only waits for another is in
+        // nobody's way.
+        let looked_again = matches!(end, End::Done(Done::More | Done::Behind));
+        let in_the_way = !matches!(end, End::Done(Done::Behind));
+        if (due_again && !looked_again) || (in_the_way && self.behind.remove(&shard)) {
+            self.dirty.insert(shard);
+        }
         match end {
             End::Done(done) => {
                 metrics::work_done(self.plan.name, done);
                 self.failed.remove(&(shard, piece.key.clone()));
                 match done {
                     Done::More => self.queue.again(piece),
+                    Done::Later(at) => self.moment(shard, at),
+                    Done::Behind if self.queue.runs_in(shard) => {
+                        self.behind.insert(shard);
+                    }
+                    // The one in its way has ended meanwhile.
+                    Done::Behind => {
+                        self.dirty.insert(shard);
+                    }
                     Done::Finished if self.queue.is_drained(shard) => {
                         self.dirty.insert(shard);
                     }

@@ -253,3 +253,20 @@ async fn a_look_finds_owners_behind_owners() {
     let rows = world.store.snapshot(shard).await.unwrap().scan(&TIMED, Range::all(5_000)).await.unwrap();
     assert_eq!(rows.len(), 3_002, "a look changes nothing");
 }
+
+/// Rows that wait for something else end no look, wherever they lie.
+#[tokio::test]
+async fn a_look_goes_on_behind_rows_that_wait() {
+    let world = World::new();
+    let shard = Shard::wrapping(4);
+    world.add(shard, "a-busy", 0..100, "").await;
+    world.add(shard, "b-waits", 0..100, "waits").await;
+    world.add(shard, "c-ready", 0..1, "").await;
+    let entry = |key: (String, i64), how: String| {
+        (how != "waits").then(|| Entry { at: Timestamp(0), owner: key.0.clone(), key, long: false })
+    };
+    let due = head_by_owner(&world.store, &PIECES, &[shard], entry).await.unwrap();
+    let pieces: Vec<_> = due.pieces.iter().map(|piece| &piece.key).collect();
+    assert_eq!(pieces.iter().filter(|key| key.0 == "c-ready").count(), 1, "{pieces:?}");
+    assert_eq!(pieces.iter().filter(|key| key.0 == "a-busy").count(), 16, "none of them twice: {pieces:?}");
+}

@@ -39,7 +39,9 @@ pub fn connect(settings: &Settings) -> Box<Connect> {
     let settings = settings.clone();
     Box::new(move |id, row| {
         if row.address.is_empty() {
-            return None;
+            // What is told to it waits for a process that has it.
+            let error = "it comes with another version of the program".to_owned();
+            return Some(Arc::new(Unreachable(error)));
         }
         let deadline = match row.deadline_ms {
             0 => settings.deadline,

@@ -14,4 +14,5 @@ mod simulation;
 mod support;
 mod takeover;
 mod video;
+mod wakes;
 mod walkthrough;

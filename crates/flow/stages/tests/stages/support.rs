@@ -167,6 +167,8 @@ pub(crate) struct Script {
     pub(crate) runs: Arc<Mutex<Vec<(i64, Timestamp)>>>,
     /// `prepare` says that the stage is not available.
     pub(crate) down: Arc<Mutex<Option<String>>>,
+    /// How long a batch takes.
+    pub(crate) takes: Duration,
 }
 
 impl Script {
@@ -180,7 +182,12 @@ impl Script {
             questions: Arc::default(),
             runs: Arc::default(),
             down: Arc::default(),
+            takes: Duration::ZERO,
         }
+    }
+
+    pub(crate) fn taking(self, takes: Duration) -> Self {
+        Self { takes, ..self }
     }
 
     /// Its state is the hash of the offer's content.
@@ -237,6 +244,9 @@ impl Stage for Script {
     }
 
     async fn prepare(&self, _: &[&Offer]) -> Result<(), String> {
+        if !self.takes.is_zero() {
+            tokio::time::sleep(self.takes).await;
+        }
         self.down.lock().unwrap().clone().map_or(Ok(()), Err)
     }
 
