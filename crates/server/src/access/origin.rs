@@ -1,6 +1,6 @@
 //! Without tokens a loopback port trusts whoever reaches it, so it must not be reached by a web page in a browser of
 //! the same machine: not by a name that resolves to loopback (`Host`), not by a form or script of another page
-//! (`Origin`, `Sec-Fetch-Site`).
+//! (`Origin`, `Sec-Fetch-Site`), and not from other machines through a proxy (`Forwarded`, `X-Forwarded-…`, `Via`).
 
 use std::net::SocketAddr;
 
@@ -20,6 +20,12 @@ pub(super) fn check(parts: &Parts, listener: SocketAddr) -> Result<()> {
             "the host {shown:?} is not this server: without access tokens it is reached as localhost"
         ));
     }
+    if let Some(name) = parts.headers.keys().map(header::HeaderName::as_str).find(|name| is_of_proxy(name)) {
+        return refuse(format!(
+            "the call came through a proxy (it has the header {name}), and without access tokens only this machine may \
+             call: make a token first, with `dvor token create --scope admin`"
+        ));
+    }
     if let Some(origin) = text(header::ORIGIN.as_str()) {
         let own = origin.strip_prefix("http://").is_some_and(|host| is_own(host, listener));
         if !own {
@@ -33,6 +39,10 @@ pub(super) fn check(parts: &Parts, listener: SocketAddr) -> Result<()> {
         return refuse("another page may not call this server".to_owned());
     }
     Ok(())
+}
+
+fn is_of_proxy(name: &str) -> bool {
+    matches!(name, "forwarded" | "via" | "x-real-ip") || name.starts_with("x-forwarded-")
 }
 
 fn is_own(host: &str, listener: SocketAddr) -> bool {
@@ -83,6 +93,15 @@ mod tests {
             assert!(!passes("GET", &[("host", host)]), "{host}");
         }
         assert!(!passes("GET", &[]));
+    }
+
+    #[test]
+    fn nobody_through_a_proxy() {
+        let host = ("host", "localhost:7080");
+        for name in ["forwarded", "via", "x-forwarded-for", "X-Forwarded-Proto", "x-real-ip"] {
+            assert!(!passes("GET", &[host, (name, "127.0.0.1")]), "{name}");
+        }
+        assert!(passes("GET", &[host, ("x-request-id", "1")]));
     }
 
     #[test]

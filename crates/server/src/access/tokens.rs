@@ -9,6 +9,8 @@ use web::{Problem, Result};
 
 const MAX_NAME_BYTES: usize = 200;
 const MAX_SCOPES: usize = 100;
+const ID_BYTES: usize = 8;
+const SECRET_BYTES: usize = 32;
 /// More tokens in one shard than this are not listed; a million tokens spread over all shards stay below it.
 const MAX_LISTED_PER_SHARD: usize = 2_000;
 
@@ -43,8 +45,8 @@ pub async fn create(
     new: NewToken,
 ) -> Result<(TokenInfo, String)> {
     check(&new)?;
-    let id = hex(&kit::random_bytes::<8>());
-    let secret = hex(&kit::random_bytes::<32>());
+    let id = hex(&kit::random_bytes::<ID_BYTES>());
+    let secret = hex(&kit::random_bytes::<SECRET_BYTES>());
     let row = TokenRow {
         name: new.name,
         scopes: new.scopes,
@@ -93,6 +95,14 @@ pub async fn revoke(store: &Store, clock: &Clock, access: &Access, id: &str) -> 
 /// Whether a token was ever made, so that calls need one.
 pub(super) async fn any_made(store: &Store) -> Result<bool> {
     Ok(store.get(&STATE, Shard::of(TOKENS_MADE), (TOKENS_MADE,)).await?.unwrap_or(false))
+}
+
+/// Whether these can be the parts of a token: hexadecimal digits, as many as [`create`] makes.
+pub(super) fn has_form(id: &str, secret: &str) -> bool {
+    let is_hex = |text: &str, bytes: usize| {
+        text.len() == 2 * bytes && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    is_hex(id, ID_BYTES) && is_hex(secret, SECRET_BYTES)
 }
 
 fn check(new: &NewToken) -> Result<()> {

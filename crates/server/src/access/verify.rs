@@ -71,6 +71,10 @@ impl Verifier {
         let Some((id, secret)) = text.strip_prefix("dvor_").and_then(|rest| rest.split_once('_')) else {
             return Err(Problem::new(Code::Unauthorized, "an access token has the form dvor_<id>_<secret>"));
         };
+        // What cannot be a token is neither looked for nor remembered.
+        if !tokens::has_form(id, secret) {
+            return Err(refused());
+        }
         let known = self.known(id).await?.ok_or_else(refused)?;
         // `blake3::Hash` compares in constant time.
         let right = blake3::hash(secret.as_bytes()) == blake3::Hash::from_bytes(known.secret_hash);
@@ -89,12 +93,7 @@ impl Verifier {
         }
         let read_at = Instant::now();
         let row = self.store.get(&TOKENS, Shard::of(id), (id,)).await;
-        // A text that cannot be a key is no token.
-        let row = match row {
-            Err(error) if error.kind() == store::Kind::Invalid => None,
-            row => row?,
-        };
-        let token = row.and_then(known);
+        let token = row?.and_then(known);
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if cache.len() >= MAX_CACHED {
             cache.retain(|_, cached| cached.read_at.elapsed() < FRESH);
@@ -170,5 +169,20 @@ mod tests {
         for wrong in wrong {
             assert_eq!(verifier.verify(wrong).await.unwrap_err().code, Code::Unauthorized, "{wrong:?}");
         }
+    }
+
+    /// Only what has the form of a token is remembered, so the memory is bounded in bytes too.
+    #[tokio::test]
+    async fn a_text_without_the_form_of_a_token_is_not_remembered() {
+        let verifier = Verifier::new(Store::memory(Schema::new(tables())));
+        let secret = "0".repeat(64);
+        for id in ["x".repeat(1 << 20), "0123".to_owned(), "0123456789abcdeg".to_owned(), String::new()] {
+            let refused = verifier.verify(&format!("dvor_{id}_{secret}")).await.unwrap_err();
+            assert_eq!(refused.code, Code::Unauthorized);
+        }
+        assert!(verifier.cache.lock().unwrap().is_empty());
+        let unknown = format!("dvor_0123456789abcdef_{secret}");
+        assert_eq!(verifier.verify(&unknown).await.unwrap_err().code, Code::Unauthorized);
+        assert_eq!(verifier.cache.lock().unwrap().len(), 1);
     }
 }

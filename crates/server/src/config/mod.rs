@@ -68,6 +68,8 @@ pub struct Limits {
     pub requests_per_second: u32,
     pub requests_burst: u32,
     pub connections: usize,
+    pub connections_per_address: usize,
+    pub trusted_proxies: Vec<fetch::IpNet>,
     pub drain: Duration,
     pub shutdown: Duration,
 }
@@ -123,9 +125,7 @@ impl Config {
             },
             topic: topic(settings)?,
             downloads: Downloads {
-                allowed: settings.read("allow_private_addresses", |networks: Vec<String>| {
-                    networks.iter().map(|network| values::network(network)).collect()
-                })?,
+                allowed: settings.read("allow_private_addresses", values::networks)?,
                 proxy: settings.read("download_proxy", |text: String| values::proxy(&text))?,
             },
             photos: photos(settings)?,
@@ -190,6 +190,8 @@ fn limits(settings: &Settings) -> Result<Limits> {
         requests_per_second: settings.number("limits.requests_per_second")?,
         requests_burst: settings.number("limits.requests_burst")?,
         connections: settings.number("limits.connections")?,
+        connections_per_address: settings.number("limits.connections_per_address")?,
+        trusted_proxies: settings.read("trusted_proxies", values::networks)?,
         drain: Duration::from_millis(settings.number("limits.drain_ms")?),
         shutdown: Duration::from_millis(settings.number("limits.shutdown_ms")?),
     })

@@ -64,9 +64,11 @@ pub(super) fn check_collector(text: String) -> Result<Option<String>> {
     }
 }
 
-/// A network: an address and how many of its first bits are fixed.
-pub(super) fn network(text: &str) -> Result<fetch::IpNet> {
-    text.parse().map_err(|_| anyhow!("{text:?} is not a network such as 10.1.0.0/16"))
+/// Networks: addresses and how many of their first bits are fixed.
+pub(super) fn networks(texts: Vec<String>) -> Result<Vec<fetch::IpNet>> {
+    let network =
+        |text: String| text.parse().map_err(|_| anyhow!("{text:?} is not a network such as 10.1.0.0/16"));
+    texts.into_iter().map(network).collect()
 }
 
 /// The proxy of downloads, if one is named. It may hold a password, so it is not repeated.

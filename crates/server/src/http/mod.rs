@@ -2,6 +2,7 @@
 
 mod admin;
 mod console;
+mod crowd;
 mod frame;
 mod health;
 mod listen;

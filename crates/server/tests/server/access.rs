@@ -69,10 +69,15 @@ async fn a_web_page_gets_nowhere() {
         assert_eq!(call("origin", origin.to_owned()).await, 403, "{origin}");
     }
     assert_eq!(call("sec-fetch-site", "cross-site".to_owned()).await, 403);
+    // A proxy on this machine speaks for others.
+    for header in ["x-forwarded-for", "forwarded", "via"] {
+        assert_eq!(call(header, "198.51.100.7".to_owned()).await, 403, "{header}");
+    }
     // With a token a reverse proxy may use its own name.
     let token = server.token("service");
     let request =
-        server.request(Method::GET, "/v1/topics").header("host", "dvor.example").bearer_auth(&token);
+        server.request(Method::GET, "/v1/topics").header("host", "dvor.example").header("via", "1.1 proxy");
+    let request = request.bearer_auth(&token);
     assert_eq!(answer(request).await.0, 200);
 }
 

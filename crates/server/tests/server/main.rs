@@ -6,6 +6,7 @@
 mod access;
 mod cli;
 mod configuration;
+mod connections;
 mod demo;
 mod docs;
 mod feeds;
