@@ -2,6 +2,7 @@
 //! moment, starts it again and compares. What the child printed before its death is in the pipe, so nothing is lost.
 
 mod cabinet;
+mod driver;
 pub mod feeds;
 pub mod offers;
 pub mod silver;
@@ -10,10 +11,13 @@ pub mod snippets_parent;
 pub mod stages;
 pub mod store_child;
 pub mod store_parent;
+pub mod together;
 
 use std::path::Path;
 
-/// How a kill test is run.
+pub use driver::{Party, Plan as Kills, run as drive};
+
+/// How a kill test of a child process is run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub kills: u32,

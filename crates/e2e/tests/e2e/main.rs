@@ -15,3 +15,4 @@ mod snippets_port;
 mod snippets_ttl;
 mod stages_kill;
 mod store_kill;
+mod together_kill;

@@ -1,7 +1,7 @@
 //! Kills the program at random moments while feeds are fetched and uploaded.
 
 use e2e::load::services::Services;
-use e2e::torture::feeds::{self, Plan};
+use e2e::torture::{Kills, feeds};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -21,8 +21,8 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let Arguments { kills, seed, services } = *arguments;
     let services = if services { Some(Services::open().await?) } else { None };
     let plan = match &services {
-        None => Plan::embedded(kills, seed),
-        Some(services) => Plan::services(kills, seed, services.flags.clone()),
+        None => Kills::embedded(kills, seed),
+        Some(services) => Kills::services(kills, seed, services.flags.clone()),
     };
     let report = feeds::run(folder.path(), &plan).await?;
     if let Some(services) = services {

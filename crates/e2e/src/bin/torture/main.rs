@@ -6,6 +6,7 @@ mod silver;
 mod snippets;
 mod stages;
 mod store;
+mod together;
 
 use clap::Parser;
 
@@ -24,6 +25,8 @@ enum Name {
     Stages(stages::Arguments),
     /// Kills the embedded store at random moments under mixed load and checks what is left
     Store(store::Arguments),
+    /// Kills the program at random moments while feeds, people, a stage, businesses and cards are at work together
+    Together(together::Arguments),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -35,5 +38,6 @@ fn main() -> anyhow::Result<()> {
         Name::Snippets(arguments) => waiting.block_on(snippets::run(&arguments)),
         Name::Stages(arguments) => waiting.block_on(stages::run(&arguments)),
         Name::Store(arguments) => store::run(&arguments),
+        Name::Together(arguments) => waiting.block_on(together::run(&arguments)),
     }
 }

@@ -1,7 +1,7 @@
 //! Kills the program at random moments while offers are written by hand, judged, and loaded by feeds.
 
 use e2e::load::offers::easy_category;
-use e2e::torture::offers;
+use e2e::torture::{Kills, offers};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -16,7 +16,8 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     println!("{} kills, seed {}", arguments.kills, arguments.seed);
     let folder = tempfile::tempdir()?;
     let category = easy_category(&catalog::Catalog::shipped());
-    let report = offers::run(folder.path(), arguments.kills, arguments.seed, &category).await?;
+    let report =
+        offers::run(folder.path(), &Kills::embedded(arguments.kills, arguments.seed), &category).await?;
     println!(
         "killed {} times: {} acknowledged writes all there; {} offers in lists and counts that add up; {} loads of \
          feeds with {} results, complete; {} events in order, none missing ({} repeats); slowest start {} ms",

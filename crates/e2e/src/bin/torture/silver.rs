@@ -1,9 +1,10 @@
 //! Kills the program at random moments while offers become united offers, silver and gold.
 
+use e2e::load::offers::easy_category;
 use e2e::load::services::Services;
 use e2e::program::Program;
 use e2e::torture::silver::way::Way;
-use e2e::torture::silver::{self, Plan};
+use e2e::torture::{Kills, silver};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -26,10 +27,10 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let services = if services { Some(Services::open().await?) } else { None };
     let plan = match &services {
-        None => Plan::embedded(kills, seed),
-        Some(services) => Plan::services(kills, seed, services.flags.clone()),
+        None => Kills::embedded(kills, seed),
+        Some(services) => Kills::services(kills, seed, services.flags.clone()),
     };
-    let report = silver::run(folder.path(), &plan).await?;
+    let report = silver::run(folder.path(), &plan, &easy_category(&catalog::Catalog::shipped())).await?;
     if late_offers > 0 {
         let flags: Vec<_> = plan.flags.iter().map(String::as_str).collect();
         let program = Program::start(folder.path(), &flags)?;

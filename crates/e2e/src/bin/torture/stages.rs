@@ -2,7 +2,7 @@
 
 use e2e::load::offers::easy_category;
 use e2e::load::services::Services;
-use e2e::torture::stages::{self, Plan};
+use e2e::torture::{Kills, stages};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -22,8 +22,8 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let services = if services { Some(Services::open().await?) } else { None };
     let plan = match &services {
-        None => Plan::embedded(kills, seed),
-        Some(services) => Plan::services(kills, seed, services.flags.clone()),
+        None => Kills::embedded(kills, seed),
+        Some(services) => Kills::services(kills, seed, services.flags.clone()),
     };
     let report = stages::run(folder.path(), &plan, &easy_category(&catalog::Catalog::shipped())).await?;
     if let Some(services) = services {

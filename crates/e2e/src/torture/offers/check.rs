@@ -76,6 +76,10 @@ async fn results_are_complete(
     while ends.len() < wanted {
         ensure!(began.elapsed() < PATIENCE, "{} of {wanted} loads have ended", ends.len());
         for result in read::<FeedResult>(client, "feed.results").await? {
+            // Others may bring feeds too.
+            if !feeds.iter().any(|feed| feed.seller == result.seller_id) {
+                continue;
+            }
             report.results += 1;
             let task = (result.seller_id, result.task_id);
             ensure!(result.namespace == NAMESPACE, "a result of another namespace");

@@ -5,13 +5,14 @@ mod check;
 mod feed;
 mod writer;
 
+use std::net::SocketAddr;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use async_trait::async_trait;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
+use super::{Kills, Party, drive};
 use crate::program::Program;
 
 pub use feed::Feed;
@@ -33,43 +34,49 @@ pub struct Report {
     pub slowest_start_ms: u128,
 }
 
-/// Kills `dvor serve` on the folder so many times under load, and checks.
-pub async fn run(folder: &Path, kills: u32, seed: u64, category: &str) -> anyhow::Result<Report> {
-    let mut rng = StdRng::seed_from_u64(seed);
-    let mut writers: Vec<_> =
-        (0..WRITERS).map(|number| Writer::new(number, category, rng.random())).collect();
-    let mut feeds: Vec<_> = (0..FEEDS).map(|number| Feed::new(number, category, rng.random())).collect();
-    let mut report = Report { kills, ..Report::default() };
-    for kill in 0..kills {
-        let program = start(folder, &mut report)?;
-        let life = Duration::from_millis(rng.random_range(100..1_500));
-        let address = program.http;
-        let working = async {
-            // The first broken promise ends the life.
-            let people = futures::future::try_join_all(writers.iter_mut().map(|writer| writer.work(address)));
-            let loads = futures::future::try_join_all(feeds.iter_mut().map(|feed| feed.work(address)));
-            futures::future::try_join(people, loads).await
-        };
-        // Dropped in the middle of whatever it does: nobody hears the answers that are under way.
-        let checked = tokio::time::timeout(life, working).await;
-        program.kill()?;
-        if let Ok(result) = checked {
-            result.with_context(|| format!("life {kill} of seed {seed}"))?;
-        }
-    }
-    let program = start(folder, &mut report)?;
-    for feed in &mut feeds {
-        feed.finish(program.http).await?;
-    }
-    check::everything(&program, &mut writers, &feeds, &mut report)
-        .await
-        .with_context(|| format!("after {kills} kills of seed {seed}"))?;
-    Ok(report)
+/// People who write offers, and sellers whose feeds come by topic.
+pub struct People {
+    writers: Vec<Writer>,
+    feeds: Vec<Feed>,
+    pub report: Report,
 }
 
-fn start(folder: &Path, report: &mut Report) -> anyhow::Result<Program> {
-    let began = Instant::now();
-    let program = Program::start(folder, &[])?;
-    report.slowest_start_ms = report.slowest_start_ms.max(began.elapsed().as_millis());
-    Ok(program)
+impl People {
+    pub fn new(category: &str, seed: u64) -> Self {
+        let mut random = StdRng::seed_from_u64(seed);
+        let writer = |number| Writer::new(&format!("writer-{number}"), category, random.random());
+        let writers = (0..WRITERS).map(writer).collect();
+        let feeds = (0..FEEDS).map(|number| Feed::new(number, category, random.random())).collect();
+        Self { writers, feeds, report: Report::default() }
+    }
+
+    /// Those who write.
+    pub fn sellers(&self) -> impl Iterator<Item = String> {
+        self.writers.iter().map(|writer| writer.seller.clone())
+    }
+}
+
+#[async_trait(?Send)]
+impl Party for People {
+    async fn work(&mut self, address: SocketAddr) -> anyhow::Result<()> {
+        // The first broken promise ends the life.
+        let people =
+            futures::future::try_join_all(self.writers.iter_mut().map(|writer| writer.work(address)));
+        let loads = futures::future::try_join_all(self.feeds.iter_mut().map(|feed| feed.work(address)));
+        futures::future::try_join(people, loads).await.map(drop)
+    }
+
+    async fn check(&mut self, program: &Program) -> anyhow::Result<()> {
+        for feed in &mut self.feeds {
+            feed.finish(program.http).await?;
+        }
+        check::everything(program, &mut self.writers, &self.feeds, &mut self.report).await
+    }
+}
+
+/// Kills `dvor serve` on the folder so many times under load, and checks.
+pub async fn run(folder: &Path, plan: &Kills, category: &str) -> anyhow::Result<Report> {
+    let mut people = People::new(category, plan.seed);
+    let slowest = drive(folder, plan, &mut [&mut people]).await?;
+    Ok(Report { kills: plan.kills, slowest_start_ms: slowest.as_millis(), ..people.report })
 }

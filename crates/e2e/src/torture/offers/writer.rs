@@ -31,9 +31,9 @@ pub struct Known {
 }
 
 impl Writer {
-    pub fn new(number: usize, category: &str, seed: u64) -> Self {
+    pub fn new(seller: &str, category: &str, seed: u64) -> Self {
         Self {
-            seller: format!("writer-{number}"),
+            seller: seller.to_owned(),
             category: category.to_owned(),
             rng: StdRng::seed_from_u64(seed),
             known: BTreeMap::new(),
