@@ -8,8 +8,8 @@ use crate::convert::Delivered;
 use crate::import::{Imported, import};
 use crate::ssku::Key;
 use crate::steps::{Cut, Rules};
-use crate::tables::{CUTS, FAILURES};
-use crate::{Error, Result, debt};
+use crate::tables::{CUTS, ERP_QUEUE, FAILURES, GOLD_QUEUE, QueuedRow};
+use crate::{CHANNEL, Error, Result, debt};
 
 /// Reads an SSKU that is owed from united, as it is shipped now, and imports it. Both live in one shard, so reading, importing
 /// and paying are one transaction.
@@ -41,6 +41,11 @@ pub async fn import_again(
     // The whole offer is here: nothing of what was owed or cut before is left to be read.
     debt::remove(tx, key, &owed)?;
     tx.delete(&CUTS, row)?;
+    if debt::is_of_gold(&owed) {
+        tx.put(&GOLD_QUEUE, row, &QueuedRow::default())?;
+        tx.put(&ERP_QUEUE, row, &())?;
+        tx.wake(CHANNEL);
+    }
     import(tx, rules, &[delivered], now).await
 }
 

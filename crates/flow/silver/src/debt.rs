@@ -22,6 +22,9 @@ const MAX_TRIES: u32 = 100;
 /// Why an SSKU is read again, when nothing failed.
 pub const CUT_BEFORE: &str = "it was cut before we kept it";
 
+/// What the reason begins with when silver is there and no gold can be made of it.
+pub const NO_GOLD: &str = "no gold can be made";
+
 /// Writes a debt anew, in the place of what was owed before.
 pub fn put(tx: &mut Tx, key: &Key, before: Option<&Debt>, debt: &Debt) -> Result<()> {
     forget_due(tx, key, before)?;
@@ -92,6 +95,17 @@ pub fn at_once(reason: &str, before: Option<&Debt>, now: Timestamp) -> Debt {
         Some(before) => Debt { not_before: now.0, parked: false, tries: 0, ..before.clone() },
         None => Debt { not_before: now.0, reason: reason.to_owned(), since: now.0, ..Debt::default() },
     }
+}
+
+/// A person must look at once: trying again changes nothing.
+pub fn parked(what: &str, why: &str, before: Option<&Debt>, now: Timestamp) -> Debt {
+    let since = before.map_or(now.0, |before| before.since);
+    Debt { reason: format!("{what}: {why}"), since, not_before: now.0, parked: true, ..Debt::default() }
+}
+
+/// Whether it speaks of gold, and of nothing that silver lacks.
+pub fn is_of_gold(debt: &Debt) -> bool {
+    debt.reason.starts_with(NO_GOLD)
 }
 
 /// Whether everything that these parts would have brought is stored.

@@ -138,6 +138,7 @@ async fn save(
 ) -> Result<()> {
     let was_kept = known.stored.is_kept();
     let mut row = stored_row(&known.stored);
+    let is_queued = matches!(plan.detected, Some(Detected::Changed { .. }));
     match plan.detected {
         Some(Detected::Changed { source, row: merged }) => {
             let is_erasure = came.offers.iter().any(|offer| !offer.erased.is_empty());
@@ -166,6 +167,10 @@ async fn save(
     let passes = !came.offers.is_empty() && (was_kept || row.is_some());
     let reopened = note_cuts(tx, key, known.cut.as_ref(), &cuts, passes, now)?;
     let mut owed = known.debt.clone().filter(|debt| !debt::is_covered(&debt.part, row.as_ref()));
+    if is_queued {
+        // Gold is made again, and says anew if it cannot be.
+        owed = owed.filter(|debt| !debt::is_of_gold(debt));
+    }
     if let Some(reason) = reopened {
         owed = Some(debt::at_once(reason, owed.as_ref(), now));
     }

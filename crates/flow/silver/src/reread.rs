@@ -13,7 +13,7 @@ use cluster::work::{Done, Due, Entry, Plan, Work, head_by_owner};
 use kit::Timestamp;
 use store::{Range, Read as _, Shard, Tx};
 use topics::consume::Gap;
-use united::{CLOCK, MIGRATIONS_OPEN, OFFERS, shard_of};
+use united::{CLOCK, MIGRATIONS_OPEN, OFFERS, cut_page, shard_of};
 use wire::silver::{Part, SskuRow};
 use wire::united::OfferRow;
 
@@ -142,8 +142,9 @@ async fn kept_in_united(
     after: &str,
 ) -> Result<(Vec<Delivered>, Option<String>)> {
     let range = Range::prefix((business,), AT_ONCE)?.after((business, after))?;
-    let page = tx.scan(&OFFERS, range).await?;
-    let last = page.last().filter(|_| page.len() == AT_ONCE).map(|((_, sku), _)| sku.clone());
+    let mut page = tx.scan(&OFFERS, range).await?;
+    let is_more = cut_page(&mut page, AT_ONCE);
+    let last = page.last().filter(|_| is_more).map(|((_, sku), _)| sku.clone());
     let shipped = |(_, row): &(_, OfferRow)| {
         Delivered::of(&silver.united.subscriptions.shipped_offer(row, |_| true)).map_err(Error::Invalid)
     };
@@ -154,8 +155,9 @@ async fn kept_in_united(
 async fn gone_from_united(tx: &Tx, business: u32, after: &str) -> Result<(Vec<Delivered>, Option<String>)> {
     // Behind all sources of the last SSKU: none sorts after this one.
     let range = Range::prefix((business,), AT_ONCE)?.after((business, after, "\u{10ffff}"))?;
-    let page = tx.scan(&SSKU, range).await?;
-    let last = page.last().filter(|_| page.len() == AT_ONCE).map(|((_, sku, ..), _)| sku.clone());
+    let mut page = tx.scan(&SSKU, range).await?;
+    let is_more = cut_page(&mut page, AT_ONCE);
+    let last = page.last().filter(|_| is_more).map(|((_, sku, ..), _)| sku.clone());
     let keys = page.iter().map(|((_, sku, ..), _)| (business, sku.as_str()));
     let offers = tx.get_many(&OFFERS, keys).await?;
     let mut delivered = Vec::new();

@@ -59,7 +59,9 @@ pub use list::{Migration, OfferView, SkuOrigin, origin_of};
 pub use parts::{Edition, MAX_PART_BYTES, MAX_SHOP_SKU_BYTES, check_shop_sku};
 pub use read::MAX_KEYS;
 pub use subscription::Subscriptions;
-pub use tables::{CLOCK, ENDINGS, MIGRATIONS, MIGRATIONS_OPEN, MOVED, OFFERS, SHOPS, shard_of, tables};
+pub use tables::{
+    CLOCK, ENDINGS, MIGRATIONS, MIGRATIONS_OPEN, MOVED, OFFERS, SHOPS, cut_page, shard_of, tables,
+};
 pub use work::{Endings, start};
 
 /// Shipments, key: the business.

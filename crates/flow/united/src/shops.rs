@@ -13,7 +13,7 @@ use wire::offers::Follow;
 use wire::united::{Colour, OfferRow, ServicePart, ShopRow};
 
 use crate::moves::forward;
-use crate::tables::{ENDINGS, MOVED, OFFERS, SHOPS, shard_of};
+use crate::tables::{ENDINGS, MOVED, OFFERS, SHOPS, cut_page, shard_of};
 use crate::write::Writing;
 use crate::{CHANNEL, Error, FOLLOW_TOPIC, PARTS_TOPIC, Result, United};
 
@@ -232,7 +232,8 @@ pub async fn end_step(united: &United, tx: &mut Tx, business: u32, shop: u32) ->
     if !after.is_empty() {
         range = range.after((business, after.as_str()))?;
     }
-    let page = tx.scan(&OFFERS, range).await?;
+    let mut page = tx.scan(&OFFERS, range).await?;
+    let is_more = cut_page(&mut page, OFFERS_AT_ONCE);
     let is_old = |offer: &OfferRow| {
         let part = offer.services.get(&shop).filter(|part| part.epoch != 0);
         part.is_some_and(|part| part.epoch < row.epoch && (!part.removed || part.epoch < row.erased_below))
@@ -255,9 +256,7 @@ pub async fn end_step(united: &United, tx: &mut Tx, business: u32, shop: u32) ->
         writing.finish(tx).await?;
     }
     forward_endings(tx, business, shop, &row, &page).await?;
-    let last =
-        page.last().filter(|_| page.len() == OFFERS_AT_ONCE).map(|((_, shop_sku), _)| shop_sku.clone());
-    let is_more = last.is_some();
+    let last = page.last().filter(|_| is_more).map(|((_, shop_sku), _)| shop_sku.clone());
     tx.put(&SHOPS, (business, shop), &ShopRow { ending_after: last, ..row })?;
     if !is_more {
         tx.delete(&ENDINGS, (business, shop))?;

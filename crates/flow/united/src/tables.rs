@@ -1,6 +1,6 @@
 //! The tables of system `united`, all in the shard of the business.
 
-use store::{Shard, Space, Table, TableSpec};
+use store::{Shard, Space, Table, TableSpec, Value};
 use wire::united::{MigrationRow, OfferRow, OpenMigrations, ShopRow};
 
 const SYSTEM: &str = "united";
@@ -36,6 +36,23 @@ pub fn tables() -> Vec<TableSpec> {
         MIGRATIONS.spec(),
         MIGRATIONS_OPEN.spec(),
     ]
+}
+
+/// Rows of one transaction that are written anew and told of: what comes of them is a few times as much.
+const PAGE_BYTES: usize = store::MAX_TRANSACTION_BYTES / 8;
+
+/// Cuts a page of at most `limit` rows to what one transaction has room for, and to one row at least. Says whether there may be
+/// more behind it.
+pub fn cut_page<K, V: Value>(page: &mut Vec<(K, V)>, limit: usize) -> bool {
+    let mut bytes = 0;
+    let fits = |(_, row): &&(K, V)| {
+        bytes += row.encoded_len();
+        bytes <= PAGE_BYTES
+    };
+    let count = page.iter().take_while(fits).count().max(1);
+    let is_more = page.len() == limit || count < page.len();
+    page.truncate(count);
+    is_more
 }
 
 /// Where everything of a business lives.

@@ -8,5 +8,6 @@ mod gaps;
 mod import;
 mod properties;
 mod rules;
+mod sizes;
 mod trips;
 mod world;

@@ -4,5 +4,6 @@
 mod moves;
 mod parts;
 mod reuse;
+mod sizes;
 mod trips;
 mod world;
