@@ -21,7 +21,8 @@ use topics::consume::{Failure, Handler, Undecodable};
 use topics::{Message, Record, outbox};
 use wire::united::r#move::Kind;
 use wire::united::{
-    MigrationRequest, MigrationRow, MigrationState, Move, MovedOffer, OfferRow, OpenMigrations, ServicePart,
+    MigrationRequest, MigrationRow, MigrationState, Move, MovedOffer, MovedRow, OfferRow, OpenMigrations,
+    ServicePart,
 };
 
 use crate::migrations::answer;
@@ -198,7 +199,9 @@ async fn give(united: &United, tx: &mut Tx, request: MigrationRequest) -> Result
             }
             writing.remove_basic(&shop_sku)?;
             writing.finish(tx).await?;
-            tx.put(&MOVED, (source, shop_sku.as_str()), &target)?;
+            let shops = offer.services.iter().filter(|(_, part)| part.epoch != 0);
+            let shops = shops.map(|(shop, part)| (*shop, part.epoch)).collect();
+            tx.put(&MOVED, (source, shop_sku.as_str()), &MovedRow { home: target, shops })?;
             let (offer, note) = (Some(offer), String::new());
             return send(tx, target, Kind::Answer(MovedOffer { request: Some(request), offer, note })).await;
         }
@@ -223,8 +226,8 @@ async fn settle(united: &United, tx: &mut Tx, moved: MovedOffer) -> Result<()> {
         let open = OpenMigrations { request_id: vec![request.request_id.clone()], version: 0 };
         return answer_alone(tx, target, shop_sku, &open, united.clock.now()).await;
     };
-    let returns = tx.get(&MOVED, (target, shop_sku)).await?.is_some();
-    let version = merge(united, tx, target, shop_sku, offer, returns).await?;
+    let left = tx.get(&MOVED, (target, shop_sku)).await?;
+    let version = merge(united, tx, target, shop_sku, offer, left.as_ref()).await?;
     // It is at home here, wherever it was before.
     tx.delete(&MOVED, (target, shop_sku))?;
     row.set_state(MigrationState::Shipped);
@@ -254,20 +257,23 @@ async fn answer_alone(
 }
 
 /// Takes over every service that says something newer than ours, and ships the offer whole. Returns its version. Of an offer
-/// that comes home, the services of shops that are still mapped live again.
+/// that comes home (`left`: it was ours), the services of shops that are still mapped live again.
 async fn merge(
     united: &United,
     tx: &mut Tx,
     target: u32,
     shop_sku: &str,
     offer: OfferRow,
-    returns: bool,
+    left: Option<&MovedRow>,
 ) -> Result<i64> {
+    let returns = left.is_some();
     let shops: Vec<u32> = offer.services.keys().copied().collect();
     let mut writing = Writing::begin(united, tx, target, [shop_sku.to_owned()], shops).await?;
     for (shop, part) in offer.services {
+        // What went after the offer while it was away is our shop's still, or was ended meanwhile.
+        let forwarded = left.and_then(|left| left.shops.get(&shop).copied());
         let is_newer = match writing.row(shop_sku)?.services.get(&shop) {
-            None => true,
+            None => forwarded.is_none_or(|epoch| writing.is_current(shop, epoch)),
             // What is back was taken along when it left, and nobody wrote it here meanwhile.
             Some(ours) if ours.epoch == 0 && returns && ours.removed => true,
             Some(ours) if ours.epoch == 0 => updated_at(&part) > updated_at(ours),
@@ -279,7 +285,11 @@ async fn merge(
         if is_newer {
             let source = Source::Mover { edition: Edition::of_part(&part) };
             let (data, removed) = (part.data.unwrap_or_default(), part.removed);
+            let is_new = !writing.row(shop_sku)?.services.contains_key(&shop);
             writing.service(ServiceWrite { shop_sku: shop_sku.to_owned(), shop, source, removed, data })?;
+            if let (true, Some(epoch)) = (is_new, forwarded) {
+                writing.renew(shop_sku, shop, epoch)?;
+            }
         }
     }
     if let Some(basic) = offer.basic.filter(|basic| basic.own && !basic.removed) {
@@ -295,7 +305,7 @@ async fn merge(
 /// A part that came to the former home; it may have to go on.
 async fn forwarded(united: &United, tx: &mut Tx, part: ServicePart) -> Result<()> {
     let business = part.business_id;
-    if let Some(next) = tx.get(&MOVED, (business, part.shop_sku.as_str())).await? {
+    if let Some(moved) = tx.get(&MOVED, (business, part.shop_sku.as_str())).await? {
         if part.erased {
             // What was left here when the offer went on is the erased seller's too.
             let mut writing = Writing::begin(united, tx, business, [part.shop_sku.clone()], []).await?;
@@ -305,7 +315,7 @@ async fn forwarded(united: &United, tx: &mut Tx, part: ServicePart) -> Result<()
             }
             writing.finish(tx).await?;
         }
-        return forward(tx, ServicePart { business_id: next, ..part }).await;
+        return forward(tx, ServicePart { business_id: moved.home, ..part }).await;
     }
     let edition =
         Edition { offer_id: part.offer_id, made_at: part.offer_made_at, version: part.offer_version };

@@ -1,7 +1,7 @@
 //! The tables of system `united`, all in the shard of the business.
 
 use store::{Shard, Space, Table, TableSpec, Value};
-use wire::united::{MigrationRow, OfferRow, OpenMigrations, ShopRow};
+use wire::united::{MigrationRow, MovedRow, OfferRow, OpenMigrations, ShopRow};
 
 const SYSTEM: &str = "united";
 
@@ -17,7 +17,7 @@ pub const ENDINGS: Table<(u32, u32), ()> =
 /// The last version that a business gave; it survives erasure, so that no version is given twice.
 pub const CLOCK: Table<(u32,), i64> = Table::new(SYSTEM, "clock", &["business_id"], Space::Small);
 /// Offers that went to another business.
-pub const MOVED: Table<(u32, String), u32> =
+pub const MOVED: Table<(u32, String), MovedRow> =
     Table::new(SYSTEM, "moved", &["business_id", "shop_sku"], Space::Small);
 /// (target business, request).
 pub const MIGRATIONS: Table<(u32, String), MigrationRow> =

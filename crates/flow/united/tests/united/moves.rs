@@ -5,6 +5,7 @@ use store::{Range, Read as _, Tx};
 use testing::{apply, record};
 use united::moves::Moves;
 use united::{MOVES_TOPIC, OFFERS, shard_of};
+use wire::offers::FollowedOffers;
 use wire::united::{Colour, MigrationRequest, Part, UnitedOffer};
 
 use crate::world::{BUSINESS, OUTBOX, World, fed, said, weight};
@@ -42,6 +43,17 @@ impl World {
             apply(&self.united.store, &Moves(self.united.clone()), &[record]).await.unwrap();
         }
         sent.len()
+    }
+
+    /// The seller of any shop says the same under the epoch.
+    async fn say_in(&self, shop: u32, epoch: i64, version: i64, title: &str) {
+        let offer = vec![fed(i64::from(shop), version, title, Status::Active)];
+        self.hear(shop, epoch, FollowedOffers { offer, ..FollowedOffers::default() }).await;
+    }
+
+    async fn part_of(&self, business: u32, shop: u32) -> Option<Part> {
+        let row = self.united.store.get(&OFFERS, shard_of(business), (business, "sku")).await.unwrap()?;
+        row.services.get(&shop).cloned()
     }
 
     async fn settle(&self) {
@@ -161,5 +173,74 @@ async fn an_erasure_leaves_nothing_in_former_homes() {
     for business in [BUSINESS, OTHER, THIRD] {
         let row = world.united.store.get(&OFFERS, shard_of(business), (business, "sku")).await.unwrap();
         assert_eq!(row, None, "business {business}");
+    }
+}
+
+/// A shop that had no word when the offer moved has one later, and is unmapped; then its seller is erased.
+#[tokio::test]
+async fn what_went_after_an_offer_is_ended_and_erased_where_it_lives() {
+    let world = World::new();
+    world.map(1, Colour::Blue, 1, false).await;
+    world.map(2, Colour::Blue, 1, false).await;
+    world.say(1, "first").await;
+    world.ask("there", BUSINESS, OTHER).await;
+    world.settle().await;
+    world.say_in(2, 1, 1, "second").await;
+    world.settle().await;
+    assert!(world.part_of(OTHER, 2).await.is_some_and(|part| !part.removed));
+    assert!(world.united.unmap_shop(BUSINESS, 2).await.unwrap());
+    world.end(2).await;
+    world.settle().await;
+    assert!(world.part_of(OTHER, 2).await.is_some_and(|part| part.removed));
+    assert!(world.part_of(OTHER, 1).await.is_some_and(|part| !part.removed));
+    world.erase_seller_of(2, 1).await;
+    world.settle().await;
+    assert_eq!(world.part_of(OTHER, 2).await, None);
+    assert!(world.live(OTHER).await.is_some());
+}
+
+/// Nothing is left at the former home, and yet its seller's words go on to the offer.
+#[tokio::test]
+async fn a_second_erasure_reaches_the_offer_too() {
+    let world = World::new();
+    world.map(1, Colour::Blue, 1, false).await;
+    world.say(1, "first").await;
+    world.ask("there", BUSINESS, OTHER).await;
+    world.settle().await;
+    world.erase_seller().await;
+    world.settle().await;
+    assert_eq!((world.row().await, world.part_of(OTHER, 1).await), (None, None));
+    world.map(1, Colour::Blue, 3, false).await;
+    world.say_in(1, 3, 1, "again").await;
+    world.settle().await;
+    assert!(world.live(OTHER).await.is_some());
+    world.erase_seller_of(1, 3).await;
+    world.settle().await;
+    assert_eq!(world.part_of(OTHER, 1).await, None);
+}
+
+/// A part that came after the offer had left comes home with it, as its shop's.
+#[tokio::test]
+async fn what_went_after_an_offer_comes_home_as_its_shops() {
+    for unmapped in [false, true] {
+        let world = World::new();
+        world.map(1, Colour::Blue, 1, false).await;
+        world.map(2, Colour::Blue, 1, false).await;
+        world.say(1, "first").await;
+        world.ask("there", BUSINESS, OTHER).await;
+        world.settle().await;
+        world.say_in(2, 1, 1, "second").await;
+        world.settle().await;
+        if unmapped {
+            world.united.unmap_shop(BUSINESS, 2).await.unwrap();
+        }
+        world.ask("back", OTHER, BUSINESS).await;
+        world.settle().await;
+        let epoch = world.part_of(BUSINESS, 2).await.map(|part| part.epoch);
+        assert_eq!(epoch, (!unmapped).then_some(1));
+        world.united.unmap_shop(BUSINESS, 2).await.unwrap();
+        world.end(2).await;
+        assert!(world.part_of(BUSINESS, 2).await.is_none_or(|part| part.removed));
+        assert!(world.live(BUSINESS).await.is_some());
     }
 }
