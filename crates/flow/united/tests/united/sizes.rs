@@ -3,7 +3,7 @@
 use store::{Range, Read as _};
 use united::write::{ServiceWrite, Source};
 use united::{OFFERS, shard_of};
-use wire::united::Colour;
+use wire::united::{Colour, UnitedOffer};
 
 use crate::world::{BUSINESS, World, said};
 
@@ -25,4 +25,18 @@ async fn large_offers_are_ended_in_smaller_pages() {
     let rows = snapshot.scan(&OFFERS, Range::all(100)).await.unwrap();
     assert_eq!(rows.len(), 60);
     assert!(rows.iter().all(|(_, row)| row.services[&1].removed));
+}
+
+/// No part may be larger than a message has room for, the basic one no more than a shop's.
+#[tokio::test]
+async fn every_part_has_a_limit() {
+    let world = World::new();
+    let large = || said(1, 100, &"x".repeat(united::MAX_PART_BYTES), 1);
+    let service = UnitedOffer { basic: None, service: [(1, large())].into() };
+    let basic = UnitedOffer { basic: Some(large()), service: [(1, said(1, 100, "a", 1))].into() };
+    for offer in [service, basic] {
+        let refused = world.united.put(BUSINESS, "sku", offer).await;
+        assert!(refused.is_err_and(|error| error.to_string().contains("the limit is")));
+    }
+    assert_eq!(world.row().await, None);
 }
