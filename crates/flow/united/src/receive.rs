@@ -51,7 +51,7 @@ impl Handler for FollowedParts {
     }
 
     async fn gap(&self, gap: &Gap) -> Result<(), Failure> {
-        let shops = refill(&self.0, gap).await?;
+        let shops = refill(&self.0, |business| gap.concerns(business.to_string().as_bytes())).await?;
         tracing::error!(shops, %gap, "offers of followed sellers were lost: their shops are filled anew");
         Ok(())
     }

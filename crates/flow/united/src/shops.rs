@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 
 use prost::Message as _;
 use store::{Range, Read as _, Tx};
-use topics::consume::Gap;
 use topics::{Message, outbox};
 use wire::offers::Follow;
 use wire::united::{Colour, MovedRow, OfferRow, ServicePart, ShopRow};
 
+use crate::give::erase_given;
 use crate::moves::forward;
 use crate::tables::{ENDINGS, MOVED, OFFERS, SHOPS, cut_page, shard_of};
 use crate::write::Writing;
@@ -127,7 +127,7 @@ pub(crate) async fn erase_shop(
 /// Messages of followed sellers were lost: every shop that may have missed some is filled anew, under a new epoch. Among the
 /// missing may be the word that a seller was erased, so nothing of the older epochs stays. Returns how many shops there are.
 /// Done again, it begins anew.
-pub(crate) async fn refill(united: &United, gap: &Gap) -> Result<usize> {
+pub(crate) async fn refill(united: &United, is_meant: impl Fn(u32) -> bool) -> Result<usize> {
     let (mut after, mut refilled): (Option<(u32, u32)>, usize) = (None, 0);
     loop {
         let range = Range::all(OFFERS_AT_ONCE);
@@ -137,9 +137,7 @@ pub(crate) async fn refill(united: &United, gap: &Gap) -> Result<usize> {
         };
         let page =
             united.store.scan_after(&SHOPS, &range, behind, OFFERS_AT_ONCE, |key, _| Some(key)).await?;
-        for (business, shop) in
-            page.iter().filter(|(business, _)| gap.concerns(business.to_string().as_bytes()))
-        {
+        for (business, shop) in page.iter().filter(|(business, _)| is_meant(*business)) {
             let body = async |tx: &mut Tx| refill_shop(tx, *business, *shop).await;
             refilled += usize::from(united.store.transact(shard_of(*business), body).await?);
         }
@@ -159,6 +157,14 @@ async fn refill_shop(tx: &mut Tx, business: u32, shop: u32) -> Result<bool> {
     let row = ShopRow { epoch, erased_below: epoch, ending_after: Some(String::new()), ..before };
     put(tx, business, shop, &row)?;
     Ok(true)
+}
+
+/// Tells the sellers' shards of a page of mappings what they should know: should the first word be lost, this one is heard.
+pub(crate) async fn tell_again(tx: &mut Tx, page: &[((u32, u32), ShopRow)]) -> Result<()> {
+    for ((business, shop), row) in page.iter().filter(|(_, row)| !row.gone) {
+        tell(tx, *business, *shop, &row.seller_id, row.epoch, false).await?;
+    }
+    Ok(())
 }
 
 fn put(tx: &mut Tx, business: u32, shop: u32, row: &ShopRow) -> Result<()> {
@@ -205,7 +211,7 @@ async fn forward_endings(
 ) -> Result<()> {
     let offers: BTreeMap<&str, &OfferRow> =
         page.iter().map(|((_, shop_sku), offer)| (shop_sku.as_str(), offer)).collect();
-    for ((_, shop_sku), moved) in moved {
+    for ((business, shop_sku), moved) in moved {
         let left = || offers.get(shop_sku.as_str())?.services.get(&shop).map(|part| part.epoch);
         let epoch = moved.shops.get(&shop).copied().or_else(left);
         let Some(epoch) = epoch.filter(|epoch| *epoch != 0 && *epoch < row.epoch) else { continue };
@@ -217,6 +223,9 @@ async fn forward_endings(
             erased: epoch < row.erased_below,
             ..ServicePart::default()
         };
+        if moved.pieces > 0 && ended.erased {
+            erase_given(tx, *business, shop_sku, shop, moved).await?;
+        }
         forward(tx, ended).await?;
     }
     Ok(())

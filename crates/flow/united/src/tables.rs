@@ -1,7 +1,7 @@
 //! The tables of system `united`, all in the shard of the business.
 
 use store::{Shard, Space, Table, TableSpec, Value};
-use wire::united::{MigrationRow, MovedRow, OfferRow, OpenMigrations, ShopRow};
+use wire::united::{MigrationRow, MovedOffer, MovedRow, OfferRow, OpenMigrations, ShopRow};
 
 const SYSTEM: &str = "united";
 
@@ -19,6 +19,9 @@ pub const CLOCK: Table<(u32,), i64> = Table::new(SYSTEM, "clock", &["business_id
 /// Offers that went to another business.
 pub const MOVED: Table<(u32, String), MovedRow> =
     Table::new(SYSTEM, "moved", &["business_id", "shop_sku"], Space::Small);
+/// (source business, shop's id of the offer, piece): offers on their way, until their target has them.
+pub const GIVEN: Table<(u32, String, u32), MovedOffer> =
+    Table::new(SYSTEM, "given", &["business_id", "shop_sku", "piece"], Space::Large);
 /// (target business, request).
 pub const MIGRATIONS: Table<(u32, String), MigrationRow> =
     Table::new(SYSTEM, "migrations", &["business_id", "request_id"], Space::Small);
@@ -33,6 +36,7 @@ pub fn tables() -> Vec<TableSpec> {
         ENDINGS.spec(),
         CLOCK.spec(),
         MOVED.spec(),
+        GIVEN.spec(),
         MIGRATIONS.spec(),
         MIGRATIONS_OPEN.spec(),
     ]

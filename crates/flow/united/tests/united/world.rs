@@ -45,7 +45,8 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let store = Store::memory(Schema::new([united::tables(), topics::tables()].concat()));
+        let store =
+            Store::memory(Schema::new([united::tables(), topics::tables(), cluster::tables()].concat()));
         Self { united: United::new(store, Clock::manual(BEGINNING), Catalog::shipped()) }
     }
 
