@@ -92,7 +92,11 @@ pub fn after_try(before: &Debt, reason: &str, now: Timestamp) -> Debt {
 /// The SSKU is to be read again at once.
 pub fn at_once(reason: &str, before: Option<&Debt>, now: Timestamp) -> Debt {
     match before {
-        Some(before) => Debt { not_before: now.0, parked: false, tries: 0, ..before.clone() },
+        Some(before) => {
+            // Of what was cut the parts are not known, so only reading the whole offer pays.
+            let part = if reason == CUT_BEFORE { Vec::new() } else { before.part.clone() };
+            Debt { not_before: now.0, parked: false, tries: 0, part, ..before.clone() }
+        }
         None => Debt { not_before: now.0, reason: reason.to_owned(), since: now.0, ..Debt::default() },
     }
 }
@@ -215,5 +219,16 @@ mod tests {
         assert_eq!(&waits[..4], [5, 10, 20, 40]);
         assert_eq!((waits.len(), waits[99]), (100, 3_600));
         assert!(!at_once("", Some(&debt), Timestamp(7)).parked);
+    }
+
+    #[test]
+    fn what_was_cut_is_paid_by_the_whole_offer_alone() {
+        let owed = after_message(None, "a", &parts(&[(1, 5)]), Timestamp(0));
+        assert!(at_once(CUT_BEFORE, Some(&owed), Timestamp(7)).part.is_empty());
+        assert_eq!(
+            at_once("", Some(&owed), Timestamp(7)).part,
+            owed.part,
+            "a person's retry changes nothing"
+        );
     }
 }

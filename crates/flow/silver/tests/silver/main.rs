@@ -3,9 +3,11 @@
 
 mod cases;
 mod costs;
+mod erased;
 mod failures;
 mod gaps;
 mod import;
+mod migrations;
 mod properties;
 mod rules;
 mod sizes;

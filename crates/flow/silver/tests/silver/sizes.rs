@@ -1,13 +1,16 @@
 //! Rows that are too large to be written together, or at all: a page has fewer of them, and nobody waits behind one.
 
 use cluster::work::run_due;
+use prost::Message as _;
+use silver::consume::Shipments;
 use silver::convert::Delivered;
 use silver::failures::Verdict;
 use silver::reread::Rereads;
 use silver::tables::{REREADS, RereadRow};
 use silver::{Queued, Silver, import};
+use testing::{apply, record};
 use united::shard_of;
-use wire::united::{Colour, Offer, OfferIdentifiers, UnitedOffer};
+use wire::united::{Colour, Offer, OfferIdentifiers, UnitedOffer, UnitedOffersBatch};
 
 use crate::world::{BUSINESS, World, key, said};
 
@@ -32,7 +35,7 @@ async fn fill(world: &World) -> Vec<Vec<u8>> {
 }
 
 /// A shop's word of a message that united never sent.
-fn by_hand(sku: &str, shop: u32, version: i64, name: &str) -> Offer {
+pub(crate) fn by_hand(sku: &str, shop: u32, version: i64, name: &str) -> Offer {
     let mut part = said(1, BLUE, name, 0);
     let offer_id = Some(sku.to_owned());
     part.identifiers = Some(OfferIdentifiers { business_id: Some(BUSINESS), offer_id, shop_id: Some(shop) });
@@ -88,4 +91,32 @@ async fn a_business_of_large_offers_is_read_again_in_smaller_pages() {
     let rereads = Rereads(Silver::new(world.united.clone()));
     run_due(&rereads, &[shard_of(BUSINESS)], world.now()).await.unwrap();
     assert_eq!(world.state().await.silver.len(), SSKUS);
+}
+
+/// A record that cannot be written is owed alone; what came with it is imported.
+#[tokio::test]
+async fn what_cannot_be_saved_is_owed_alone() {
+    let world = World::in_memory();
+    let service = (1..=67).map(|shop| (shop, by_hand("huge", shop, 1, &long("x")))).collect();
+    let huge = Delivered::of(&UnitedOffer { basic: None, service }).unwrap().by_hand();
+    let now = world.now();
+    world.transact(async |tx| import::import(tx, &world.settings.import, &[huge], now).await).await;
+
+    let offer = |sku: &str, shop, name: &str| UnitedOffer {
+        basic: None,
+        service: [(shop, by_hand(sku, shop, 2, name))].into(),
+    };
+    let batch = UnitedOffersBatch {
+        offer: vec![offer("before", 1, "A"), offer("huge", 68, &long("x")), offer("later", 1, "B")],
+    };
+    let record = record(0, BUSINESS.to_string(), batch.encode_to_vec());
+    let handler = Shipments(Silver::new(world.united.clone()));
+    apply(&world.united.store, &handler, &[record]).await.unwrap();
+    let state = world.state().await;
+    let skus: Vec<_> = state.silver.keys().map(|(sku, _)| sku.as_str()).collect();
+    assert_eq!(skus, ["before", "huge", "later"]);
+    assert_eq!(state.failures.keys().collect::<Vec<_>>(), ["huge"]);
+    let owed = &state.failures["huge"];
+    assert!(owed.reason.contains("a row of ssku") && owed.part.len() == 1, "{owed:?}");
+    assert_eq!(state.silver[&("huge".to_owned(), "SUPPLIER".to_owned())].services.len(), 67);
 }
