@@ -11,7 +11,7 @@ use store::{Read as _, Tx};
 use wire::united::{Colour, Flag, Offer, OfferRow, OfferStatus, Part, ShopRow};
 
 use crate::basic::{Origin, basic_data};
-use crate::parts::{Edition, MAX_PART_BYTES, check_shop_sku, mark_removed, settle};
+use crate::parts::{Edition, MAX_PART_BYTES, changed_at, check_shop_sku, mark_removed, settle};
 use crate::ship::ship;
 use crate::stats::Causes;
 use crate::subscription::{Difference, Subject};
@@ -313,9 +313,14 @@ impl<'a> Writing<'a> {
             Some(stored) if !difference.counts() => stored.version,
             _ => self.version,
         };
+        let changed_at = match stored {
+            Some(stored) if !difference.counts() => changed_at(stored),
+            _ => data.meta.and_then(|meta| meta.updated_at).unwrap_or(0),
+        };
         let since = stored.filter(|stored| stored.removed).map_or(self.now, |stored| stored.removed_at);
         let removed_at = if removed { since } else { 0 };
-        (Part { data: Some(data), version, removed, removed_at, ..Part::default() }, difference)
+        let part = Part { data: Some(data), version, removed, removed_at, changed_at, ..Part::default() };
+        (part, difference)
     }
 
     fn take(&mut self, shop_sku: &str, shop: u32, part: Part, difference: &Difference) -> Result<Written> {
