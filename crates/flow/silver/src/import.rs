@@ -207,13 +207,10 @@ async fn save(
             let is_erasure = came.offers.iter().any(|offer| !offer.erased.is_empty());
             row = Some(save_row(tx, key, &known.stored, source, merged, now).await?);
             imported.count(Trace { step: "save", outcome: "saved" });
-            let traceparent = kit::trace::current().unwrap_or_default();
-            tx.put(&GOLD_QUEUE, (key.business, key.shop_sku.as_str()), &QueuedRow { traceparent })?;
-            tx.put(&ERP_QUEUE, (key.business, key.shop_sku.as_str()), &())?;
+            queue(tx, key)?;
             if is_erasure {
                 tx.delete(&GOLD, (key.business, key.shop_sku.as_str()))?;
             }
-            tx.wake(CHANNEL);
         }
         Some(Detected::Versions { source, row: merged }) => {
             imported.count(Trace { step: "save", outcome: "version_saved" });
@@ -241,12 +238,7 @@ async fn save(
     if reopened || owed_anew {
         owed = Some(debt::at_once(debt::CUT_BEFORE, owed.as_ref(), now));
     }
-    for refused in &came.refused {
-        imported.count(Trace { step: "convert", outcome: "failed" });
-        if !debt::is_covered(&refused.parts, row.as_ref()) {
-            owed = Some(debt::after_message(owed.as_ref(), &refused.reason, &refused.parts, now));
-        }
-    }
+    owed = after_refusals(owed, &came.refused, row.as_ref(), now, imported);
     debt::settle(tx, key, known.debt.as_ref(), owed.as_ref())?;
     if owed.is_some() {
         // A migration may wait for the very parts that are owed.
@@ -254,9 +246,35 @@ async fn save(
     }
     let Some(open) = known.migrations.as_ref() else { return Ok(()) };
     let version = row.as_ref().map_or(0, |row| row.version).max(plan.version);
-    let version = if is_erased { i64::MAX } else { version };
-    let unseen = unseen(open, version, row.as_ref(), &came.offers);
+    let unseen = if is_erased { BTreeMap::new() } else { unseen(open, version, row.as_ref(), &came.offers) };
     answer(tx, key, open, unseen, now, imported).await
+}
+
+/// Gold is to be made, and ERP to be told of it.
+fn queue(tx: &mut Tx, key: &Key) -> Result<()> {
+    let (row, traceparent) =
+        ((key.business, key.shop_sku.as_str()), kit::trace::current().unwrap_or_default());
+    tx.put(&GOLD_QUEUE, row, &QueuedRow { traceparent })?;
+    tx.put(&ERP_QUEUE, row, &())?;
+    tx.wake(CHANNEL);
+    Ok(())
+}
+
+/// What is owed with those offers that could not be imported.
+fn after_refusals(
+    mut owed: Option<Debt>,
+    refused: &[Refused],
+    row: Option<&SskuRow>,
+    now: Timestamp,
+    imported: &mut Imported,
+) -> Option<Debt> {
+    for refused in refused {
+        imported.count(Trace { step: "convert", outcome: "failed" });
+        if !debt::is_covered(&refused.parts, row) {
+            owed = Some(debt::after_message(owed.as_ref(), &refused.reason, &refused.parts, now));
+        }
+    }
+    owed
 }
 
 /// The record, its markers, and what it leaves behind under another type.

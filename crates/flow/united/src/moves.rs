@@ -77,7 +77,7 @@ impl Handler for Moves {
     async fn apply(&self, tx: &mut Tx, messages: Vec<Kind>) -> Result<(), Failure> {
         prefetch(tx, &messages).await?;
         for kind in messages {
-            take(&self.0, tx, kind).await?;
+            Box::pin(take(&self.0, tx, kind)).await?;
         }
         Ok(())
     }
@@ -94,10 +94,9 @@ pub fn read(payload: &[u8]) -> Result<Kind, String> {
     let kind =
         Move::decode(payload).map_err(|error| error.to_string())?.kind.ok_or("a move that says nothing")?;
     match &kind {
-        Kind::Question(request) => check(request),
+        Kind::Question(request) | Kind::Taken(request) => check(request),
         Kind::Answer(answer) => check(&answer.request.clone().unwrap_or_default()),
         Kind::Forwarded(part) => check_shop_sku(&part.shop_sku),
-        Kind::Taken(request) => check(request),
     }
     .map_err(|error| error.to_string())?;
     Ok(kind)
