@@ -54,9 +54,8 @@ async fn take(mut data: &[u8]) {
 
 /// As the consumer does it; says in which shard.
 async fn apply(offers: &Offers, handler: &impl Handler, payload: Vec<u8>) -> Option<Shard> {
-    let record = record(payload);
-    let shard = handler.shard_of(&record).ok()?;
-    let body = async |tx: &mut Tx| handler.apply(tx, std::slice::from_ref(&record)).await;
+    let (shard, message) = handler.decode(&record(payload)).ok()?;
+    let body = async |tx: &mut Tx| handler.apply(tx, vec![message]).await;
     match offers.store.transact(shard, body).await {
         Ok(()) | Err(Failure::Determinate(_)) => Some(shard),
         // The partition would stand still before it for ever.

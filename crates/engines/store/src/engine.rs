@@ -89,7 +89,7 @@ pub trait Session: Reader {
 }
 
 /// What one transaction writes: at most one new value (`None`: deleted) per row.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Writes {
     pub rows: BTreeMap<(TableId, KeyBytes), Option<Bytes>>,
     pub wakes: Vec<&'static str>,

@@ -56,7 +56,7 @@ pub use schema::{Schema, TableId};
 pub use shard::{SHARDS, Shard};
 pub use store::{Options, Store};
 pub use table::{Space, Table, TableSpec, Value};
-pub use tx::{Read, Snapshot, Tx};
+pub use tx::{Mark, Read, Snapshot, Tx};
 pub use wakes::{WakeReceiver, Wakes};
 
 /// Longest encoded key; PostgreSQL's B-tree takes no entry over a third of a page.

@@ -81,6 +81,9 @@ pub struct Tx {
     prefetched: BTreeMap<(TableId, KeyBytes), Option<Bytes>>,
 }
 
+/// What a transaction had written at some moment.
+pub struct Mark(Writes);
+
 impl Tx {
     pub(crate) fn new(shard: Shard, schema: Arc<Schema>, session: Box<dyn Session>) -> Self {
         Self { shard, schema, session, writes: Writes::default(), prefetched: BTreeMap::new() }
@@ -133,6 +136,21 @@ impl Tx {
     /// Removes a row; nothing happens when there is none.
     pub fn delete<K: Decode, V: Value, Q: Encode>(&mut self, table: &Table<K, V>, key: Q) -> Result<()> {
         self.write(self.id(table)?, encode_key(table, &key)?, None)
+    }
+
+    /// Bytes written so far: whoever works page by page ends the page long before [`MAX_TRANSACTION_BYTES`].
+    pub fn written_bytes(&self) -> usize {
+        self.writes.bytes
+    }
+
+    /// What is written so far, to come back to. Costs as much as that has rows.
+    pub fn mark(&self) -> Mark {
+        Mark(self.writes.clone())
+    }
+
+    /// Drops what was written since the mark.
+    pub fn undo_to(&mut self, mark: Mark) {
+        self.writes = mark.0;
     }
 
     /// Wakes whoever listens to `channel`, once the transaction is durable.

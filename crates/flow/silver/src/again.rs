@@ -2,14 +2,16 @@
 
 use kit::Timestamp;
 use store::{Range, Read as _, Tx};
-use united::United;
+use united::{OFFERS, United};
+use wire::united::OfferRow;
 
 use crate::convert::Delivered;
 use crate::import::{Imported, import};
-use crate::ssku::Key;
+use crate::reread::erased;
+use crate::ssku::{Key, SOURCE_ID, SourceType};
 use crate::steps::{Cut, Rules};
-use crate::tables::{CUTS, FAILURES};
-use crate::{Error, Result, debt};
+use crate::tables::{CUTS, ERP_QUEUE, FAILURES, GOLD_QUEUE, QueuedRow, SSKU};
+use crate::{CHANNEL, Error, Result, debt};
 
 /// Reads an SSKU that is owed from united, as it is shipped now, and imports it. Both live in one shard, so reading, importing
 /// and paying are one transaction.
@@ -22,8 +24,12 @@ pub async fn import_again(
 ) -> Result<Imported> {
     let row = (key.business, key.shop_sku.as_str());
     let Some(owed) = tx.get(&FAILURES, row).await? else { return Ok(Imported::default()) };
-    let offers = united.shipped(tx, key.business, std::slice::from_ref(&key.shop_sku)).await?;
-    let Some(offer) = offers.into_iter().next().flatten() else {
+    let offer = tx.get(&OFFERS, row).await?;
+    let gone = gone_from_united(tx, key, offer.as_ref()).await?;
+    let Some(offer) = offer else {
+        if !gone.is_empty() {
+            return import(tx, rules, &gone, now).await;
+        }
         if owed.reason == debt::CUT_BEFORE {
             debt::remove(tx, key, &owed)?;
         } else {
@@ -33,15 +39,38 @@ pub async fn import_again(
         }
         return Ok(Imported::default());
     };
+    let offer = united.subscriptions.shipped_offer(&offer, |_| true);
     let delivered = Delivered::of(&offer).map_err(Error::Invalid)?;
     if let Err(refused) = &delivered.ssku {
-        debt::put(tx, key, Some(&owed), &debt::after_try(&owed, &refused.reason, now))?;
-        return Ok(Imported::default());
+        let owed_still = debt::after_try(&owed, &refused.reason, now);
+        debt::put(tx, key, Some(&owed), &owed_still)?;
+        // What is erased goes all the same.
+        return import(tx, rules, &gone, now).await;
     }
     // The whole offer is here: nothing of what was owed or cut before is left to be read.
     debt::remove(tx, key, &owed)?;
     tx.delete(&CUTS, row)?;
-    import(tx, rules, &[delivered], now).await
+    if debt::is_of_gold(&owed) {
+        tx.put(&GOLD_QUEUE, row, &QueuedRow::default())?;
+        tx.put(&ERP_QUEUE, row, &())?;
+        tx.wake(CHANNEL);
+    }
+    import(tx, rules, &[gone, vec![delivered]].concat(), now).await
+}
+
+/// What silver has of an SSKU and united has no longer, as erased: the word on it may be what is owed.
+async fn gone_from_united(tx: &Tx, key: &Key, offer: Option<&OfferRow>) -> Result<Vec<Delivered>> {
+    let sources =
+        SourceType::EVERY.map(|source| (key.business, key.shop_sku.as_str(), source.name(), SOURCE_ID));
+    let records = tx.get_many(&SSKU, sources).await?;
+    let gone = records.iter().flatten().filter_map(|row| erased(key.clone(), row, offer));
+    Ok(gone.map(|ssku| Delivered { key: key.clone(), ssku: Ok(ssku) }).collect())
+}
+
+/// What is owed was read again and cannot be saved: it waits longer.
+pub(crate) async fn failed_again(tx: &mut Tx, key: &Key, reason: &str, now: Timestamp) -> Result<()> {
+    let Some(owed) = tx.get(&FAILURES, (key.business, key.shop_sku.as_str())).await? else { return Ok(()) };
+    debt::put(tx, key, Some(&owed), &debt::after_try(&owed, reason, now))
 }
 
 /// The reason as it was first said.

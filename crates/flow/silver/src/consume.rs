@@ -13,7 +13,7 @@ use topics::consume::{Failure, Gap, Handler, Undecodable};
 use united::shard_of;
 
 use crate::convert::{Delivered, read_batch};
-use crate::import::import;
+use crate::import::{import, import_or_owe};
 use crate::{Result, Silver, reread};
 
 /// The consumer of [`united::OFFERS_TOPIC`].
@@ -30,13 +30,19 @@ impl Handler for Shipments {
     }
 
     async fn apply(&self, tx: &mut Tx, messages: Vec<Vec<Delivered>>) -> Result<(), Failure> {
+        // Together they fail as one, and are tried one by one; a message that fails alone owes what it cannot bring.
+        let is_alone = messages.len() == 1;
         let mut by_business: BTreeMap<u32, Vec<Delivered>> = BTreeMap::new();
         for delivered in messages.into_iter().flatten() {
             by_business.entry(delivered.key.business).or_default().push(delivered);
         }
         let (settings, now) = (self.0.settings(), self.0.united.clock.now());
         for delivered in by_business.into_values() {
-            let imported = import(tx, &settings.import, &delivered, now).await?;
+            let imported = if is_alone {
+                import_or_owe(tx, &settings.import, &delivered, now).await?
+            } else {
+                import(tx, &settings.import, &delivered, now).await?
+            };
             self.0.count(&imported);
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Step 0: from the wire to parameters. Also: the keys of a message, however broken the rest of it is.
 
+use std::collections::BTreeMap;
+
 use prost::Message as _;
 use united::check_shop_sku;
 use united::subscription::fields::{Field, Malformed, fields, number_of};
@@ -22,13 +24,17 @@ pub struct Refused {
     pub reason: String,
     /// What it would have brought; none if that is not known.
     pub parts: Vec<PartVersion>,
+    /// The word that services are erased: it passes, whatever is wrong with the rest.
+    pub erased: Option<CommonSsku>,
 }
 
 impl Delivered {
     /// An offer that was read elsewhere than from a message.
     pub fn of(offer: &UnitedOffer) -> Result<Self, String> {
-        let ssku = convert(offer).map_err(|reason| Refused { reason, parts: versions(offer) });
-        Ok(Self { key: key_of(offer)?, ssku })
+        let key = key_of(offer)?;
+        let refused =
+            |reason| Refused { reason, parts: versions(offer), erased: erased_services(&key, offer) };
+        Ok(Self { ssku: convert(offer).map_err(refused), key })
     }
 
     /// The same as somebody brought it who is not united.
@@ -65,7 +71,7 @@ fn read_offer(field: &Field<'_>) -> Result<Delivered, String> {
         Err(error) => {
             let key = key_of_broken(body).ok_or_else(|| format!("no key can be read: {error}"))?;
             let reason = format!("the offer cannot be decoded: {error}");
-            Ok(Delivered { key, ssku: Err(Refused { reason, parts: Vec::new() }) })
+            Ok(Delivered { key, ssku: Err(Refused { reason, parts: Vec::new(), erased: None }) })
         }
     }
 }
@@ -139,6 +145,15 @@ pub fn convert(offer: &UnitedOffer) -> Result<CommonSsku, String> {
         }
     }
     Ok(ssku)
+}
+
+/// The services of an offer that are erased, if there are any.
+fn erased_services(key: &Key, offer: &UnitedOffer) -> Option<CommonSsku> {
+    let erased = offer.service.iter().filter(|(shop, service)| **shop != BASIC && is_erased(service));
+    let services: BTreeMap<u32, Part> =
+        erased.filter_map(|(shop, service)| Some((*shop, part(service).ok()?))).collect();
+    let erased = services.keys().copied().collect();
+    (!services.is_empty()).then(|| CommonSsku { services, erased, ..CommonSsku::new(key.clone()) })
 }
 
 /// The versions of all parts, or none if one of them has none.

@@ -22,6 +22,9 @@ const MAX_TRIES: u32 = 100;
 /// Why an SSKU is read again, when nothing failed.
 pub const CUT_BEFORE: &str = "it was cut before we kept it";
 
+/// What the reason begins with when silver is there and no gold can be made of it.
+pub const NO_GOLD: &str = "no gold can be made";
+
 /// Writes a debt anew, in the place of what was owed before.
 pub fn put(tx: &mut Tx, key: &Key, before: Option<&Debt>, debt: &Debt) -> Result<()> {
     forget_due(tx, key, before)?;
@@ -89,9 +92,24 @@ pub fn after_try(before: &Debt, reason: &str, now: Timestamp) -> Debt {
 /// The SSKU is to be read again at once.
 pub fn at_once(reason: &str, before: Option<&Debt>, now: Timestamp) -> Debt {
     match before {
-        Some(before) => Debt { not_before: now.0, parked: false, tries: 0, ..before.clone() },
+        Some(before) => {
+            // Of what was cut the parts are not known, so only reading the whole offer pays.
+            let part = if reason == CUT_BEFORE { Vec::new() } else { before.part.clone() };
+            Debt { not_before: now.0, parked: false, tries: 0, part, ..before.clone() }
+        }
         None => Debt { not_before: now.0, reason: reason.to_owned(), since: now.0, ..Debt::default() },
     }
+}
+
+/// A person must look at once: trying again changes nothing.
+pub fn parked(what: &str, why: &str, before: Option<&Debt>, now: Timestamp) -> Debt {
+    let since = before.map_or(now.0, |before| before.since);
+    Debt { reason: format!("{what}: {why}"), since, not_before: now.0, parked: true, ..Debt::default() }
+}
+
+/// Whether it speaks of gold, and of nothing that silver lacks.
+pub fn is_of_gold(debt: &Debt) -> bool {
+    debt.reason.starts_with(NO_GOLD)
 }
 
 /// Whether everything that these parts would have brought is stored.
@@ -201,5 +219,16 @@ mod tests {
         assert_eq!(&waits[..4], [5, 10, 20, 40]);
         assert_eq!((waits.len(), waits[99]), (100, 3_600));
         assert!(!at_once("", Some(&debt), Timestamp(7)).parked);
+    }
+
+    #[test]
+    fn what_was_cut_is_paid_by_the_whole_offer_alone() {
+        let owed = after_message(None, "a", &parts(&[(1, 5)]), Timestamp(0));
+        assert!(at_once(CUT_BEFORE, Some(&owed), Timestamp(7)).part.is_empty());
+        assert_eq!(
+            at_once("", Some(&owed), Timestamp(7)).part,
+            owed.part,
+            "a person's retry changes nothing"
+        );
     }
 }

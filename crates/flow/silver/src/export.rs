@@ -81,7 +81,7 @@ impl Silver {
                 break;
             }
             for (of, target) in asked.iter_mut().zip(targets) {
-                of.business = target.unwrap_or(of.business);
+                of.business = target.map_or(of.business, |moved| moved.home);
             }
         }
         Ok(())

@@ -8,14 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kit::Timestamp;
 use store::{Range, Read as _, Tx};
-use wire::silver::{CutRow, Debt, SskuRow};
+use topics::consume::Blame as _;
+use united::{MIGRATIONS_OPEN, OFFERS};
+use wire::silver::{CutRow, Debt, PartVersion, SskuRow};
 use wire::united::{Colour, OpenMigrations};
 
 use crate::convert::{Delivered, Refused};
-use crate::ssku::{CommonSsku, Key, SOURCE_ID, SourceType, existing_shops};
+use crate::ssku::{BASIC, CommonSsku, Key, SOURCE_ID, SourceType, existing_shops};
 use crate::steps::{Detected, Plan, Rules, Stored, Trace, detect, plan};
 use crate::tables::{CUTS, ERP_QUEUE, EXISTENCE, FAILURES, GOLD, GOLD_QUEUE, QueuedRow, SSKU};
-use crate::{CHANNEL, Error, Result, debt, forget};
+use crate::{CHANNEL, Error, PAGE_BYTES, Result, debt, forget};
 
 /// Markers of one SSKU: a business has no more shops.
 const MAX_MARKERS: usize = 100_000;
@@ -27,6 +29,12 @@ pub struct Imported(pub BTreeMap<Trace, u64>);
 impl Imported {
     fn count(&mut self, trace: Trace) {
         *self.0.entry(trace).or_default() += 1;
+    }
+
+    fn add(&mut self, other: Self) {
+        for (trace, offers) in other.0 {
+            *self.0.entry(trace).or_default() += offers;
+        }
     }
 }
 
@@ -56,7 +64,10 @@ pub async fn import(tx: &mut Tx, rules: &Rules, delivered: &[Delivered], now: Ti
                 imported.count(Trace { step: "convert", outcome: "converted" });
                 came.offers.push(offer.clone());
             }
-            Err(refused) => came.refused.push(refused.clone()),
+            Err(refused) => {
+                came.offers.extend(refused.erased.clone());
+                came.refused.push(refused.clone());
+            }
         }
     }
     let Some(business) = came.keys().next().map(|key| key.business) else { return Ok(Imported::default()) };
@@ -72,6 +83,57 @@ pub async fn import(tx: &mut Tx, rules: &Rules, delivered: &[Delivered], now: Ti
         save(tx, key, &came, known, plan, now, &mut imported).await?;
     }
     Ok(imported)
+}
+
+/// The same of what nobody brings again: an SSKU that cannot be saved, or for which the transaction has no room, is owed alone.
+pub async fn import_or_owe(
+    tx: &mut Tx,
+    rules: &Rules,
+    delivered: &[Delivered],
+    now: Timestamp,
+) -> Result<Imported> {
+    let mark = tx.mark();
+    match import(tx, rules, delivered, now).await {
+        Err(error) if error.is_records_fault() => tx.undo_to(mark),
+        imported => return imported,
+    }
+    let mut by_key: BTreeMap<&Key, Vec<Delivered>> = BTreeMap::new();
+    for one in delivered {
+        by_key.entry(&one.key).or_default().push(one.clone());
+    }
+    let mut all = Imported::default();
+    for (key, delivered) in by_key {
+        let mark = tx.mark();
+        let reason = if tx.written_bytes() > PAGE_BYTES {
+            "the others of its batch were too large".to_owned()
+        } else {
+            match import(tx, rules, &delivered, now).await {
+                Ok(imported) => {
+                    all.add(imported);
+                    continue;
+                }
+                Err(error) if error.is_records_fault() => error.to_string(),
+                Err(error) => return Err(error),
+            }
+        };
+        tx.undo_to(mark);
+        owe(tx, key, &delivered, &reason, now).await?;
+        all.count(Trace { step: "save", outcome: "failed" });
+    }
+    Ok(all)
+}
+
+async fn owe(tx: &mut Tx, key: &Key, delivered: &[Delivered], reason: &str, now: Timestamp) -> Result<()> {
+    let before = tx.get(&FAILURES, (key.business, key.shop_sku.as_str())).await?;
+    let mut owed = before.clone();
+    for one in delivered {
+        let parts = match &one.ssku {
+            Ok(offer) => offer.versions(),
+            Err(refused) => refused.parts.clone(),
+        };
+        owed = Some(debt::after_message(owed.as_ref(), reason, &parts, now));
+    }
+    debt::settle(tx, key, before.as_ref(), owed.as_ref())
 }
 
 async fn read(
@@ -131,25 +193,24 @@ async fn save(
     tx: &mut Tx,
     key: &Key,
     came: &Arrivals,
-    known: SskuState,
+    mut known: SskuState,
     plan: Plan,
     now: Timestamp,
     imported: &mut Imported,
 ) -> Result<()> {
     let was_kept = known.stored.is_kept();
+    let (mut is_erased, mut owed_anew) = (false, false);
     let mut row = stored_row(&known.stored);
+    let is_queued = matches!(plan.detected, Some(Detected::Changed { .. }));
     match plan.detected {
         Some(Detected::Changed { source, row: merged }) => {
             let is_erasure = came.offers.iter().any(|offer| !offer.erased.is_empty());
             row = Some(save_row(tx, key, &known.stored, source, merged, now).await?);
             imported.count(Trace { step: "save", outcome: "saved" });
-            let traceparent = kit::trace::current().unwrap_or_default();
-            tx.put(&GOLD_QUEUE, (key.business, key.shop_sku.as_str()), &QueuedRow { traceparent })?;
-            tx.put(&ERP_QUEUE, (key.business, key.shop_sku.as_str()), &())?;
+            queue(tx, key)?;
             if is_erasure {
                 tx.delete(&GOLD, (key.business, key.shop_sku.as_str()))?;
             }
-            tx.wake(CHANNEL);
         }
         Some(Detected::Versions { source, row: merged }) => {
             imported.count(Trace { step: "save", outcome: "version_saved" });
@@ -158,7 +219,11 @@ async fn save(
         Some(Detected::Erased) => {
             imported.count(Trace { step: "save", outcome: "erased" });
             forget::forget(tx, key, known.debt.as_ref()).await?;
-            return answer(tx, key, known.migrations.as_ref(), i64::MAX, now, imported).await;
+            (row, known.cut, known.debt) = (None, None, None);
+            // What was cut or owed of other shops is forgotten with it: it is read again, if there is any.
+            let offer = tx.get(&OFFERS, (key.business, key.shop_sku.as_str())).await?;
+            owed_anew = offer.is_some_and(|offer| !offer.services.is_empty());
+            is_erased = true;
         }
         Some(Detected::Older | Detected::Repeated | Detected::Empty) | None => {}
     }
@@ -166,22 +231,50 @@ async fn save(
     let passes = !came.offers.is_empty() && (was_kept || row.is_some());
     let reopened = note_cuts(tx, key, known.cut.as_ref(), &cuts, passes, now)?;
     let mut owed = known.debt.clone().filter(|debt| !debt::is_covered(&debt.part, row.as_ref()));
-    if let Some(reason) = reopened {
-        owed = Some(debt::at_once(reason, owed.as_ref(), now));
+    if is_queued {
+        // Gold is made again, and says anew if it cannot be.
+        owed = owed.filter(|debt| !debt::is_of_gold(debt));
     }
-    for refused in &came.refused {
-        imported.count(Trace { step: "convert", outcome: "failed" });
-        if !debt::is_covered(&refused.parts, row.as_ref()) {
-            owed = Some(debt::after_message(owed.as_ref(), &refused.reason, &refused.parts, now));
-        }
+    if reopened || owed_anew {
+        owed = Some(debt::at_once(debt::CUT_BEFORE, owed.as_ref(), now));
     }
+    owed = after_refusals(owed, &came.refused, row.as_ref(), now, imported);
     debt::settle(tx, key, known.debt.as_ref(), owed.as_ref())?;
     if owed.is_some() {
         // A migration may wait for the very parts that are owed.
         return Ok(());
     }
+    let Some(open) = known.migrations.as_ref() else { return Ok(()) };
     let version = row.as_ref().map_or(0, |row| row.version).max(plan.version);
-    answer(tx, key, known.migrations.as_ref(), version, now, imported).await
+    let unseen = if is_erased { BTreeMap::new() } else { unseen(open, version, row.as_ref(), &came.offers) };
+    answer(tx, key, open, unseen, now, imported).await
+}
+
+/// Gold is to be made, and ERP to be told of it.
+fn queue(tx: &mut Tx, key: &Key) -> Result<()> {
+    let (row, traceparent) =
+        ((key.business, key.shop_sku.as_str()), kit::trace::current().unwrap_or_default());
+    tx.put(&GOLD_QUEUE, row, &QueuedRow { traceparent })?;
+    tx.put(&ERP_QUEUE, row, &())?;
+    tx.wake(CHANNEL);
+    Ok(())
+}
+
+/// What is owed with those offers that could not be imported.
+fn after_refusals(
+    mut owed: Option<Debt>,
+    refused: &[Refused],
+    row: Option<&SskuRow>,
+    now: Timestamp,
+    imported: &mut Imported,
+) -> Option<Debt> {
+    for refused in refused {
+        imported.count(Trace { step: "convert", outcome: "failed" });
+        if !debt::is_covered(&refused.parts, row) {
+            owed = Some(debt::after_message(owed.as_ref(), &refused.reason, &refused.parts, now));
+        }
+    }
+    owed
 }
 
 /// The record, its markers, and what it leaves behind under another type.
@@ -238,35 +331,59 @@ fn note_cuts(
     cuts: &BTreeSet<&'static str>,
     passes: bool,
     now: Timestamp,
-) -> Result<Option<&'static str>> {
+) -> Result<bool> {
     let row = (key.business, key.shop_sku.as_str());
     if cuts.is_empty() {
         if passes && before.is_some() {
             tx.delete(&CUTS, row)?;
-            return Ok(Some(debt::CUT_BEFORE));
+            return Ok(true);
         }
-        return Ok(None);
+        return Ok(false);
     }
     let known = before.map(|before| before.reason.as_slice()).unwrap_or_default();
     let all: BTreeSet<&str> = known.iter().map(String::as_str).chain(cuts.iter().copied()).collect();
     if all.len() > known.len() {
         tx.put(&CUTS, row, &CutRow { reason: all.into_iter().map(str::to_owned).collect(), at: now.0 })?;
     }
-    Ok(None)
+    Ok(false)
 }
 
-/// Answers a migration that waits for a version that we have seen.
+/// The parts that a migration waits for and that are neither stored nor among these offers, whatever became of them.
+fn unseen(
+    open: &OpenMigrations,
+    version: i64,
+    row: Option<&SskuRow>,
+    offers: &[CommonSsku],
+) -> BTreeMap<u32, i64> {
+    if open.parts.is_empty() {
+        return if version >= open.version { BTreeMap::new() } else { [(BASIC, open.version)].into() };
+    }
+    let came = |shop: u32, version: i64| {
+        let mut parts = offers.iter().flat_map(CommonSsku::parts);
+        parts.any(|(known, part)| known == shop && part.version >= version)
+    };
+    let is_missing = |(shop, version): &(u32, i64)| {
+        let part = PartVersion { shop_id: *shop, version: *version };
+        !debt::is_covered(&[part], row) && !came(*shop, *version)
+    };
+    open.parts.iter().map(|(shop, version)| (*shop, *version)).filter(is_missing).collect()
+}
+
+/// Answers a migration if everything that it waits for was seen; else notes what is left to be seen.
 async fn answer(
     tx: &mut Tx,
     key: &Key,
-    open: Option<&OpenMigrations>,
-    version: i64,
+    open: &OpenMigrations,
+    unseen: BTreeMap<u32, i64>,
     now: Timestamp,
     imported: &mut Imported,
 ) -> Result<()> {
-    if let Some(open) = open.filter(|open| version >= open.version) {
+    if unseen.is_empty() {
         imported.count(Trace { step: "close_migration", outcome: "answered" });
         united::migrations::answer(tx, key.business, &key.shop_sku, open, now).await?;
+    } else if !open.parts.is_empty() && open.parts != unseen {
+        let open = OpenMigrations { parts: unseen, ..open.clone() };
+        tx.put(&MIGRATIONS_OPEN, (key.business, key.shop_sku.as_str()), &open)?;
     }
     Ok(())
 }

@@ -71,6 +71,9 @@ pub const ROLE: &str = "silver";
 /// Woken when a queue, a debt or a setting was written.
 pub const CHANNEL: &str = "silver";
 
+/// A page of work ends when its transaction has written so much: there is room for one more SSKU, however large.
+const PAGE_BYTES: usize = store::MAX_TRANSACTION_BYTES / 4;
+
 /// Woken in all shards when other rules of gold are known.
 const RULES_CHANNEL: &str = "silver.rules";
 /// Woken when a business must be read again.

@@ -13,13 +13,13 @@ use cluster::work::{Done, Due, Entry, Plan, Work, head_by_owner};
 use kit::Timestamp;
 use store::{Range, Read as _, Shard, Tx};
 use topics::consume::Gap;
-use united::{CLOCK, MIGRATIONS_OPEN, OFFERS, shard_of};
+use united::{CLOCK, MIGRATIONS_OPEN, OFFERS, cut_page, shard_of};
 use wire::silver::{Part, SskuRow};
 use wire::united::OfferRow;
 
 use crate::convert::Delivered;
-use crate::import::{Imported, import};
-use crate::ssku::{CommonSsku, Key};
+use crate::import::{Imported, import_or_owe};
+use crate::ssku::{BASIC, CommonSsku, Key};
 use crate::tables::{REREADS, RereadRow, SSKU};
 use crate::{Error, REREADS_CHANNEL, ROLE, Result, Silver};
 
@@ -105,7 +105,7 @@ async fn step(
     } else {
         kept_in_united(silver, tx, business, &row.after).await?
     };
-    let imported = import(tx, rules, &delivered, silver.united.clock.now()).await?;
+    let imported = import_or_owe(tx, rules, &delivered, silver.united.clock.now()).await?;
     let next = match (last, row.in_silver) {
         (Some(after), _) => Some(RereadRow { after, ..row }),
         (None, false) => Some(RereadRow { in_silver: true, after: String::new(), ..row }),
@@ -121,14 +121,22 @@ async fn step(
     Ok((if next.is_some() { Done::More } else { Done::Finished }, imported))
 }
 
-/// Migrations that wait for a shipment of an offer that is there no longer have nothing to wait for.
+/// Migrations that wait for an offer, or for a part of one, that is there no longer have nothing to wait for.
 async fn answer_for_the_gone(silver: &Silver, tx: &mut Tx, business: u32) -> Result<()> {
     let open = tx.scan(&MIGRATIONS_OPEN, Range::prefix((business,), MAX_OPEN)?).await?;
     let keys: Vec<_> = open.iter().map(|((_, sku), _)| (business, sku.as_str())).collect();
     let offers = tx.get_many(&OFFERS, keys).await?;
-    for (((_, sku), open), offer) in open.iter().zip(offers) {
-        if offer.is_none() {
-            united::migrations::answer(tx, business, sku, open, silver.united.clock.now()).await?;
+    for (((_, sku), mut open), offer) in open.into_iter().zip(offers) {
+        let waited = open.parts.len();
+        let is_there = |shop: &u32| {
+            let offer = offer.as_ref();
+            offer.is_some_and(|offer| *shop == BASIC || offer.services.contains_key(shop))
+        };
+        open.parts.retain(|shop, _| is_there(shop));
+        if offer.is_none() || (waited > 0 && open.parts.is_empty()) {
+            united::migrations::answer(tx, business, &sku, &open, silver.united.clock.now()).await?;
+        } else if open.parts.len() < waited {
+            tx.put(&MIGRATIONS_OPEN, (business, sku.as_str()), &open)?;
         }
     }
     Ok(())
@@ -142,8 +150,9 @@ async fn kept_in_united(
     after: &str,
 ) -> Result<(Vec<Delivered>, Option<String>)> {
     let range = Range::prefix((business,), AT_ONCE)?.after((business, after))?;
-    let page = tx.scan(&OFFERS, range).await?;
-    let last = page.last().filter(|_| page.len() == AT_ONCE).map(|((_, sku), _)| sku.clone());
+    let mut page = tx.scan(&OFFERS, range).await?;
+    let is_more = cut_page(&mut page, AT_ONCE);
+    let last = page.last().filter(|_| is_more).map(|((_, sku), _)| sku.clone());
     let shipped = |(_, row): &(_, OfferRow)| {
         Delivered::of(&silver.united.subscriptions.shipped_offer(row, |_| true)).map_err(Error::Invalid)
     };
@@ -154,8 +163,9 @@ async fn kept_in_united(
 async fn gone_from_united(tx: &Tx, business: u32, after: &str) -> Result<(Vec<Delivered>, Option<String>)> {
     // Behind all sources of the last SSKU: none sorts after this one.
     let range = Range::prefix((business,), AT_ONCE)?.after((business, after, "\u{10ffff}"))?;
-    let page = tx.scan(&SSKU, range).await?;
-    let last = page.last().filter(|_| page.len() == AT_ONCE).map(|((_, sku, ..), _)| sku.clone());
+    let mut page = tx.scan(&SSKU, range).await?;
+    let is_more = cut_page(&mut page, AT_ONCE);
+    let last = page.last().filter(|_| is_more).map(|((_, sku, ..), _)| sku.clone());
     let keys = page.iter().map(|((_, sku, ..), _)| (business, sku.as_str()));
     let offers = tx.get_many(&OFFERS, keys).await?;
     let mut delivered = Vec::new();
@@ -167,7 +177,8 @@ async fn gone_from_united(tx: &Tx, business: u32, after: &str) -> Result<(Vec<De
     Ok((delivered, last))
 }
 
-fn erased(key: Key, row: &SskuRow, offer: Option<&OfferRow>) -> Option<CommonSsku> {
+/// The services of a record that united has no longer, as erased.
+pub(crate) fn erased(key: Key, row: &SskuRow, offer: Option<&OfferRow>) -> Option<CommonSsku> {
     let is_there = |shop: &u32| offer.is_some_and(|offer| offer.services.contains_key(shop));
     let is_gone = |(shop, part): &(&u32, &Part)| !part.by_hand && !is_there(shop);
     let gone: Vec<_> = row.services.iter().filter(is_gone).collect();

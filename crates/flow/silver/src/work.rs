@@ -1,17 +1,18 @@
 //! The background work of the role: the consumer, what is owed, gold and ERP, cuts after a change of settings, the purge.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use cluster::walk::{self, Walk};
-use cluster::work::{Done, Due, Entry, Plan, Work, head};
+use cluster::work::{Done, Due, Entry, Piece, Plan, Work, head};
 use kit::{Shutdown, Tasks, Timestamp};
 use store::{Range, Read as _, Shard, Tx};
 use topics::Topics;
+use topics::consume::Blame as _;
 
-use crate::again::{import_again, reopen_cuts};
+use crate::again::{failed_again, import_again, reopen_cuts};
 use crate::consume::Shipments;
 use crate::forget::is_purged;
 use crate::gold::requeue::Requeued;
@@ -110,8 +111,16 @@ async fn pay(silver: &Silver, shard: Shard, key: &Key) -> Result<Done> {
         silver.united.cluster.check(tx, ROLE).await?;
         import_again(&silver.united, tx, &settings.import, key, silver.united.clock.now()).await
     };
-    let imported = silver.united.store.transact(shard, body).await?;
-    silver.count(&imported);
+    match silver.united.store.transact(shard, body).await {
+        Err(error) if error.is_records_fault() => {
+            let note = async |tx: &mut Tx| {
+                silver.united.cluster.check(tx, ROLE).await?;
+                failed_again(tx, key, &error.to_string(), silver.united.clock.now()).await
+            };
+            silver.united.store.transact(shard, note).await?;
+        }
+        imported => silver.count(&imported?),
+    }
     Ok(Done::Finished)
 }
 
@@ -136,16 +145,16 @@ impl Work for Queued {
         Plan::new("gold", ROLE, CHANNEL, AT_ONCE)
     }
 
-    async fn due(&self, shards: &[Shard], now: Timestamp) -> Result<Due<()>> {
+    async fn due(&self, shards: &[Shard], _: Timestamp) -> Result<Due<()>> {
         let store = &self.silver.united.store;
-        let piece = || Entry { at: now, owner: String::new(), key: (), long: false };
-        let mut due = head(store, &GOLD_QUEUE, shards, now, |_, _| piece()).await?;
-        let told = head(store, &ERP_QUEUE, shards, now, |_, ()| piece()).await?;
-        due.pieces.extend(told.pieces);
-        due.pieces.sort_by_key(|piece| piece.shard);
-        due.pieces.dedup_by_key(|piece| piece.shard);
-        due.cut.clear();
-        Ok(due)
+        let (gold, erp) = futures::try_join!(
+            store.scan_shards(&GOLD_QUEUE, shards, Range::all(1)),
+            store.scan_shards(&ERP_QUEUE, shards, Range::all(1)),
+        )?;
+        let gold = gold.into_iter().map(|(shard, ..)| shard);
+        let waiting: BTreeSet<Shard> = gold.chain(erp.into_iter().map(|(shard, ..)| shard)).collect();
+        let piece = |shard| Piece { shard, owner: String::new(), key: (), long: false };
+        Ok(Due { pieces: waiting.into_iter().map(piece).collect(), ..Due::default() })
     }
 
     async fn run(&self, shard: Shard, (): &()) -> Result<Done> {
@@ -213,7 +222,7 @@ impl Work for Reopened {
             if settled > now {
                 due.later.push((shard, settled));
             } else {
-                due.pieces.push(cluster::work::Piece { shard, owner: String::new(), key: (), long: false });
+                due.pieces.push(Piece { shard, owner: String::new(), key: (), long: false });
             }
         }
         Ok(due)

@@ -2,16 +2,16 @@
 
 use wire::united::{Offer, OfferRow, Part};
 
-use crate::parts::{mark_removed, updated_at};
+use crate::parts::{changed_at, mark_removed, updated_at};
 
-/// What the basic part is to be: a copy of the live service with the greatest (updated_at, shop), unless it was written as
+/// What the basic part is to be: a copy of the live service with the greatest (changed_at, shop), unless it was written as
 /// such and is newer. Depends on the parts alone, not on the order in which they came.
 pub(crate) fn basic_data(row: &OfferRow) -> Option<(Offer, Origin)> {
-    let rank = |(shop, part): &(&u32, &Part)| (updated_at(part), **shop);
+    let rank = |(shop, part): &(&u32, &Part)| (changed_at(part), **shop);
     let newest = row.services.iter().filter(|(_, part)| !part.removed).max_by_key(rank);
     let own = row.basic.as_ref().filter(|basic| basic.own && !basic.removed);
     match (own, newest) {
-        (Some(own), Some((_, part))) if updated_at(own) >= updated_at(part) => {
+        (Some(own), Some((_, part))) if updated_at(own) >= changed_at(part) => {
             Some((own.data.clone().unwrap_or_default(), Origin::Own))
         }
         (_, Some((_, part))) => Some((copy(part), Origin::Service)),

@@ -21,17 +21,19 @@
 //!   ([`shops`]); what is late of an older epoch is dropped, what it brought is marked as removed, and after an erasure deleted.
 //!   In the end the live parts are the live offers of mapped sellers, whatever happened meanwhile;
 //! - an offer lives in one business ([`moves`]): it moves whole, what reaches its former home is forwarded, and a request
-//!   for migration has one answer ([`migrations`]), not before silver of the target has seen what moved.
+//!   for migration has one answer ([`migrations`]), not before silver of the target has seen what moved;
+//! - messages that retention took before they were read lose nothing: parts are asked for anew ([`shops`]), moves are asked for
+//!   and sent again, and every mapping is told to its seller's shard once an hour.
 //!
 //! Which field causes how many shipments is counted over all processes ([`stats`]); one that flaps is reported.
-//!
-//! Not here yet: moves of offers that are larger than a row of the outbox.
 
 pub mod api;
 mod basic;
 mod error;
 pub mod fill;
+mod give;
 mod list;
+mod lost;
 pub mod master_data;
 pub mod migrations;
 pub mod moves;
@@ -59,8 +61,10 @@ pub use list::{Migration, OfferView, SkuOrigin, origin_of};
 pub use parts::{Edition, MAX_PART_BYTES, MAX_SHOP_SKU_BYTES, check_shop_sku};
 pub use read::MAX_KEYS;
 pub use subscription::Subscriptions;
-pub use tables::{CLOCK, ENDINGS, MIGRATIONS, MIGRATIONS_OPEN, MOVED, OFFERS, SHOPS, shard_of, tables};
-pub use work::{Endings, start};
+pub use tables::{
+    CLOCK, ENDINGS, GIVEN, MIGRATIONS, MIGRATIONS_OPEN, MOVED, OFFERS, SHOPS, cut_page, shard_of, tables,
+};
+pub use work::{Endings, Retold, start};
 
 /// Shipments, key: the business.
 pub const OFFERS_TOPIC: &str = "united.offers";

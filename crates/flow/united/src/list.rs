@@ -62,8 +62,8 @@ impl United {
     pub async fn offer_view(&self, business: u32, shop_sku: &str) -> Result<OfferView> {
         let snapshot = self.store.snapshot(shard_of(business)).await?;
         let key = (business, shop_sku);
-        let (row, moved_to) = futures::try_join!(snapshot.get(&OFFERS, key), snapshot.get(&MOVED, key))?;
-        Ok(OfferView { row, moved_to })
+        let (row, moved) = futures::try_join!(snapshot.get(&OFFERS, key), snapshot.get(&MOVED, key))?;
+        Ok(OfferView { row, moved_to: moved.map(|moved| moved.home) })
     }
 
     /// Migrations behind `after`, at most `limit`: those to one business by the request's id, or all in the order of

@@ -6,24 +6,28 @@
 //!    ▼                                                  │ united.moves
 //! target: merge, ship always, row `migrations_open` ◀───┘
 //!    ▼ united.offers
-//! silver of the target has seen the version that moved ──▶ `migrations.done`, once
+//! silver of the target has seen every part that moved ──▶ `migrations.done`, once
 //! ```
 //!
 //! Each arrow is an outbox row of the transaction before it, and each step is known when it is repeated: a request by its
 //! id, an answer by the request's state. A crash anywhere leaves the rows of a step with its message, or neither. What reaches the
-//! source later is forwarded in the same order; an offer lives in one business at any moment, and on its way in the outbox.
+//! source later is forwarded in the same order; what was sent is kept there until the target has it (`united.given`); an offer lives in one business at any moment, and on its way in the outbox.
+
+use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use kit::Timestamp;
 use prost::Message as _;
 use store::{Read as _, Shard, Tx};
-use topics::consume::{Failure, Handler, Undecodable};
+use topics::consume::{Failure, Gap, Handler, Undecodable};
 use topics::{Message, Record, outbox};
 use wire::united::r#move::Kind;
 use wire::united::{
     MigrationRequest, MigrationRow, MigrationState, Move, MovedOffer, OfferRow, OpenMigrations, ServicePart,
 };
 
+use crate::give::{give, taken};
+use crate::lost::{ask_again, refill_movers};
 use crate::migrations::answer;
 use crate::parts::updated_at;
 use crate::tables::{CLOCK, MIGRATIONS, MIGRATIONS_OPEN, MOVED, OFFERS, SHOPS, shard_of};
@@ -31,6 +35,8 @@ use crate::write::{ServiceWrite, Source, Writing};
 use crate::{Edition, Error, MOVES_TOPIC, Result, United, check_shop_sku};
 
 const MAX_REQUEST_ID_BYTES: usize = 128;
+/// The basic part where a shop is asked for: no shop has this number.
+const BASIC: u32 = 0;
 
 /// The consumer of [`crate::MIGRATIONS_TOPIC`].
 pub struct Requests(pub United);
@@ -71,8 +77,15 @@ impl Handler for Moves {
     async fn apply(&self, tx: &mut Tx, messages: Vec<Kind>) -> Result<(), Failure> {
         prefetch(tx, &messages).await?;
         for kind in messages {
-            take(&self.0, tx, kind).await?;
+            Box::pin(take(&self.0, tx, kind)).await?;
         }
+        Ok(())
+    }
+
+    async fn gap(&self, gap: &Gap) -> Result<(), Failure> {
+        let asked = ask_again(&self.0, gap).await?;
+        let shops = refill_movers(&self.0, gap).await?;
+        tracing::error!(asked, shops, %gap, "moves were lost: they are asked for again, and their shops filled anew");
         Ok(())
     }
 }
@@ -81,7 +94,7 @@ pub fn read(payload: &[u8]) -> Result<Kind, String> {
     let kind =
         Move::decode(payload).map_err(|error| error.to_string())?.kind.ok_or("a move that says nothing")?;
     match &kind {
-        Kind::Question(request) => check(request),
+        Kind::Question(request) | Kind::Taken(request) => check(request),
         Kind::Answer(answer) => check(&answer.request.clone().unwrap_or_default()),
         Kind::Forwarded(part) => check_shop_sku(&part.shop_sku),
     }
@@ -92,7 +105,7 @@ pub fn read(payload: &[u8]) -> Result<Kind, String> {
 /// Where a move has its effect.
 pub fn business_of(kind: &Kind) -> u32 {
     match kind {
-        Kind::Question(request) => request.source_business_id,
+        Kind::Question(request) | Kind::Taken(request) => request.source_business_id,
         Kind::Answer(answer) => answer.request.as_ref().map_or(0, |request| request.target_business_id),
         Kind::Forwarded(part) => part.business_id,
     }
@@ -130,7 +143,9 @@ async fn prefetch(tx: &mut Tx, moves: &[Kind]) -> Result<()> {
     let (mut offers, mut shops, mut requests) = (Vec::new(), Vec::new(), Vec::new());
     for kind in moves {
         match kind {
-            Kind::Question(request) => offers.push((request.source_business_id, request.shop_sku.clone())),
+            Kind::Question(request) | Kind::Taken(request) => {
+                offers.push((request.source_business_id, request.shop_sku.clone()));
+            }
             Kind::Answer(moved) => {
                 let request = moved.request.clone().unwrap_or_default();
                 let services = moved.offer.iter().flat_map(|offer| offer.services.keys());
@@ -176,40 +191,14 @@ pub async fn take(united: &United, tx: &mut Tx, kind: Kind) -> Result<()> {
         Kind::Question(request) => give(united, tx, request).await,
         Kind::Answer(answer) => settle(united, tx, answer).await,
         Kind::Forwarded(part) => forwarded(united, tx, part).await,
+        Kind::Taken(request) => taken(tx, request).await,
     }
 }
 
-/// The source gives the offer away.
-async fn give(united: &United, tx: &mut Tx, request: MigrationRequest) -> Result<()> {
-    let (source, target) = (request.source_business_id, request.target_business_id);
-    let shop_sku = request.shop_sku.clone();
-    let mut writing = Writing::begin(united, tx, source, [shop_sku.clone()], []).await?;
-    let offer = writing.row(&shop_sku)?.clone();
-    let has_moved = tx.get(&MOVED, (source, shop_sku.as_str())).await?.is_some();
-    let live: Vec<u32> =
-        offer.services.iter().filter(|(_, part)| !part.removed).map(|(shop, _)| *shop).collect();
-    let is_own = offer.basic.as_ref().is_some_and(|basic| basic.own && !basic.removed);
-    let note = match (has_moved, live.is_empty() && !is_own) {
-        (true, _) => "the source has given the offer away",
-        (false, true) => "the source has no such offer",
-        (false, false) => {
-            for shop in live {
-                writing.remove(&shop_sku, shop)?;
-            }
-            writing.remove_basic(&shop_sku)?;
-            writing.finish(tx).await?;
-            tx.put(&MOVED, (source, shop_sku.as_str()), &target)?;
-            let (offer, note) = (Some(offer), String::new());
-            return send(tx, target, Kind::Answer(MovedOffer { request: Some(request), offer, note })).await;
-        }
-    };
-    let note = note.to_owned();
-    send(tx, target, Kind::Answer(MovedOffer { request: Some(request), offer: None, note })).await
-}
-
-/// The target takes the offer, or hears that there is none.
+/// The target takes the offer, or hears that there is none. Of a large one it takes piece after piece; should one be missing, it
+/// waits until all come again ([`crate::lost`]).
 async fn settle(united: &United, tx: &mut Tx, moved: MovedOffer) -> Result<()> {
-    let MovedOffer { request, offer, note } = moved;
+    let MovedOffer { request, offer, note, piece, pieces } = moved;
     let request = request.unwrap_or_default();
     let (target, shop_sku) = (request.target_business_id, request.shop_sku.as_str());
     let key = (target, request.request_id.as_str());
@@ -220,20 +209,31 @@ async fn settle(united: &United, tx: &mut Tx, moved: MovedOffer) -> Result<()> {
     row.note = note;
     let Some(offer) = offer else {
         tx.put(&MIGRATIONS, key, &row)?;
-        let open = OpenMigrations { request_id: vec![request.request_id.clone()], version: 0 };
+        let request_id = vec![request.request_id.clone()];
+        let open = OpenMigrations { request_id, ..OpenMigrations::default() };
         return answer_alone(tx, target, shop_sku, &open, united.clock.now()).await;
     };
-    let returns = tx.get(&MOVED, (target, shop_sku)).await?.is_some();
-    let version = merge(united, tx, target, shop_sku, offer, returns).await?;
-    // It is at home here, wherever it was before.
-    tx.delete(&MOVED, (target, shop_sku))?;
-    row.set_state(MigrationState::Shipped);
-    row.version = version;
+    if piece != 0 && piece != row.pieces {
+        return Ok(());
+    }
+    row.pieces = piece + 1;
+    let is_last = row.pieces >= pieces;
+    let parts = merge(united, tx, target, shop_sku, offer, is_last).await?;
+    if is_last {
+        // It is at home here, wherever it was before.
+        tx.delete(&MOVED, (target, shop_sku))?;
+        row.set_state(MigrationState::Shipped);
+        row.version = parts.values().copied().max().unwrap_or(0);
+        let mut open = tx.get(&MIGRATIONS_OPEN, (target, shop_sku)).await?.unwrap_or_default();
+        open.request_id.push(request.request_id.clone());
+        open.version = open.version.max(row.version);
+        open.parts = parts;
+        tx.put(&MIGRATIONS_OPEN, (target, shop_sku), &open)?;
+    }
     tx.put(&MIGRATIONS, key, &row)?;
-    let mut open = tx.get(&MIGRATIONS_OPEN, (target, shop_sku)).await?.unwrap_or_default();
-    open.request_id.push(request.request_id.clone());
-    open.version = open.version.max(version);
-    tx.put(&MIGRATIONS_OPEN, (target, shop_sku), &open)?;
+    if is_last {
+        send(tx, request.source_business_id, Kind::Taken(request)).await?;
+    }
     Ok(())
 }
 
@@ -253,21 +253,26 @@ async fn answer_alone(
     Ok(())
 }
 
-/// Takes over every service that says something newer than ours, and ships the offer whole. Returns its version. Of an offer
-/// that comes home, the services of shops that are still mapped live again.
+/// Takes over every service that says something newer than ours; when all are here, ships the offer whole. Returns the versions of
+/// its parts. Of an offer that comes home, the services of shops that are still mapped live again.
 async fn merge(
     united: &United,
     tx: &mut Tx,
     target: u32,
     shop_sku: &str,
     offer: OfferRow,
-    returns: bool,
-) -> Result<i64> {
+    is_whole: bool,
+) -> Result<BTreeMap<u32, i64>> {
+    let left = tx.get(&MOVED, (target, shop_sku)).await?;
+    let left = left.as_ref();
+    let returns = left.is_some();
     let shops: Vec<u32> = offer.services.keys().copied().collect();
     let mut writing = Writing::begin(united, tx, target, [shop_sku.to_owned()], shops).await?;
     for (shop, part) in offer.services {
+        // What went after the offer while it was away is our shop's still, or was ended meanwhile.
+        let forwarded = left.and_then(|left| left.shops.get(&shop).copied());
         let is_newer = match writing.row(shop_sku)?.services.get(&shop) {
-            None => true,
+            None => forwarded.is_none_or(|epoch| writing.is_current(shop, epoch)),
             // What is back was taken along when it left, and nobody wrote it here meanwhile.
             Some(ours) if ours.epoch == 0 && returns && ours.removed => true,
             Some(ours) if ours.epoch == 0 => updated_at(&part) > updated_at(ours),
@@ -279,23 +284,30 @@ async fn merge(
         if is_newer {
             let source = Source::Mover { edition: Edition::of_part(&part) };
             let (data, removed) = (part.data.unwrap_or_default(), part.removed);
+            let is_new = !writing.row(shop_sku)?.services.contains_key(&shop);
             writing.service(ServiceWrite { shop_sku: shop_sku.to_owned(), shop, source, removed, data })?;
+            if let (true, Some(epoch)) = (is_new, forwarded) {
+                writing.renew(shop_sku, shop, epoch)?;
+            }
         }
     }
     if let Some(basic) = offer.basic.filter(|basic| basic.own && !basic.removed) {
         writing.basic(shop_sku, basic.data.unwrap_or_default())?;
     }
-    writing.ship_whole(shop_sku)?;
+    if is_whole {
+        writing.ship_whole(shop_sku)?;
+    }
     let row = writing.row(shop_sku)?;
-    let version = row.basic.iter().chain(row.services.values()).map(|part| part.version).max().unwrap_or(0);
+    let services = row.services.iter().map(|(shop, part)| (*shop, part.version));
+    let versions = row.basic.iter().map(|part| (BASIC, part.version)).chain(services).collect();
     writing.finish(tx).await?;
-    Ok(version)
+    Ok(versions)
 }
 
 /// A part that came to the former home; it may have to go on.
 async fn forwarded(united: &United, tx: &mut Tx, part: ServicePart) -> Result<()> {
     let business = part.business_id;
-    if let Some(next) = tx.get(&MOVED, (business, part.shop_sku.as_str())).await? {
+    if let Some(moved) = tx.get(&MOVED, (business, part.shop_sku.as_str())).await? {
         if part.erased {
             // What was left here when the offer went on is the erased seller's too.
             let mut writing = Writing::begin(united, tx, business, [part.shop_sku.clone()], []).await?;
@@ -305,7 +317,7 @@ async fn forwarded(united: &United, tx: &mut Tx, part: ServicePart) -> Result<()
             }
             writing.finish(tx).await?;
         }
-        return forward(tx, ServicePart { business_id: next, ..part }).await;
+        return forward(tx, ServicePart { business_id: moved.home, ..part }).await;
     }
     let edition =
         Edition { offer_id: part.offer_id, made_at: part.offer_made_at, version: part.offer_version };
@@ -336,7 +348,7 @@ pub(crate) async fn forward(tx: &mut Tx, part: ServicePart) -> Result<()> {
     send(tx, part.business_id, Kind::Forwarded(part)).await
 }
 
-async fn send(tx: &mut Tx, business: u32, kind: Kind) -> Result<()> {
+pub(crate) async fn send(tx: &mut Tx, business: u32, kind: Kind) -> Result<()> {
     let message = Message::new(business.to_string(), Move { kind: Some(kind) }.encode_to_vec());
     outbox::send(tx, MOVES_TOPIC, vec![message]).await?;
     Ok(())

@@ -56,6 +56,11 @@ pub(crate) fn updated_at(part: &Part) -> i64 {
     part.data.as_ref().and_then(|data| data.meta).and_then(|meta| meta.updated_at).unwrap_or(0)
 }
 
+/// When a subscribed field was changed last: what nobody hears of makes no part the newest.
+pub(crate) fn changed_at(part: &Part) -> i64 {
+    if part.changed_at == 0 { updated_at(part) } else { part.changed_at }
+}
+
 /// Says in the data what the row says of it.
 pub(crate) fn mark_removed(data: &mut Offer, removed: bool) {
     let status = data.status.get_or_insert_default();

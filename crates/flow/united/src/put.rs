@@ -15,8 +15,9 @@ impl United {
             return Err(Error::Invalid("no business and no shop has the number 0".to_owned()));
         }
         let write = async |tx: &mut Tx| {
-            if let Some(home) = tx.get(&MOVED, (business, shop_sku)).await? {
-                return Err(Error::Moved { business, shop_sku: shop_sku.to_owned(), home });
+            if let Some(moved) = tx.get(&MOVED, (business, shop_sku)).await? {
+                let shop_sku = shop_sku.to_owned();
+                return Err(Error::Moved { business, shop_sku, home: moved.home });
             }
             let shops: Vec<u32> = offer.service.keys().copied().collect();
             let mut writing = Writing::begin(self, tx, business, [shop_sku.to_owned()], shops).await?;

@@ -1,6 +1,5 @@
 //! Offers as they are now.
 
-use store::{Read as _, Tx};
 use wire::united::{Offer, OfferKey, OfferRow, Part, UnitedOffer};
 
 use crate::tables::{OFFERS, shard_of};
@@ -19,19 +18,6 @@ impl United {
             keys.iter().map(|key| (shard_of(key.business_id), (key.business_id, key.shop_sku.as_str())));
         let rows = self.store.get_many(&OFFERS, rows).await?;
         Ok(rows.into_iter().map(|row| row.as_ref().map(whole)).collect())
-    }
-
-    /// Offers of a business as they would be shipped now with all of their services, in the transaction of who asks.
-    pub async fn shipped(
-        &self,
-        tx: &Tx,
-        business: u32,
-        shop_skus: &[String],
-    ) -> Result<Vec<Option<UnitedOffer>>> {
-        let keys = shop_skus.iter().map(|shop_sku| (business, shop_sku.as_str()));
-        let rows = tx.get_many(&OFFERS, keys).await?;
-        let shipped = |row: &OfferRow| self.subscriptions.shipped_offer(row, |_| true);
-        Ok(rows.iter().map(|row| row.as_ref().map(shipped)).collect())
     }
 }
 

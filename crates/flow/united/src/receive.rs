@@ -8,7 +8,7 @@ use store::{Read as _, Shard, Tx};
 use topics::Record;
 use topics::consume::{Failure, Gap, Handler, Undecodable};
 use wire::offers::{FollowedOffers, FormerOrigin};
-use wire::united::ServicePart;
+use wire::united::{MovedRow, ServicePart};
 
 use crate::fill::{Filled, fill, shop_sku};
 use crate::moves::forward;
@@ -51,7 +51,7 @@ impl Handler for FollowedParts {
     }
 
     async fn gap(&self, gap: &Gap) -> Result<(), Failure> {
-        let shops = refill(&self.0, gap).await?;
+        let shops = refill(&self.0, |business| gap.concerns(business.to_string().as_bytes())).await?;
         tracing::error!(shops, %gap, "offers of followed sellers were lost: their shops are filled anew");
         Ok(())
     }
@@ -126,7 +126,7 @@ async fn write(united: &United, tx: &mut Tx, business: u32, messages: Vec<Follow
     }
     let shop_skus: Vec<String> = messages.iter().flat_map(skus).cloned().collect();
     let shops: Vec<u32> = messages.iter().map(|message| message.shop).collect();
-    let moved = moved(tx, business, &shop_skus).await?;
+    let mut moved = moved(tx, business, &shop_skus).await?;
     let mut writing = Writing::begin(united, tx, business, shop_skus, shops).await?;
     let mut forwards = Vec::new();
     for Followed { shop, epoch, offers, .. } in messages {
@@ -134,20 +134,23 @@ async fn write(united: &United, tx: &mut Tx, business: u32, messages: Vec<Follow
             let is_current = writing.is_current(shop, epoch);
             for former in former_skus.iter().filter(|_| is_current) {
                 writing.leave(former, shop, edition.offer_id)?;
-                forwards.extend(moved.get(former).map(|home| left(*home, former, shop, edition)));
+                forwards.extend(moved.get(former).map(|moved| left(moved.home, former, shop, edition)));
             }
             let Filled { shop_sku, removed, data } = filled;
-            let Some(home) = moved.get(&shop_sku) else {
+            let Some(moved) = moved.get_mut(&shop_sku) else {
                 let source = Source::Follower { epoch, edition };
                 writing.service(ServiceWrite { shop_sku, shop, source, removed, data })?;
                 continue;
             };
             if is_current {
                 writing.renew(&shop_sku, shop, epoch)?;
+                if moved.shops.insert(shop, epoch) != Some(epoch) {
+                    tx.put(&MOVED, (business, shop_sku.as_str()), moved)?;
+                }
                 let mut data = writing.colour(shop, data);
                 // Should it come back here, it is known by this.
                 data.identifiers.get_or_insert_default().business_id = Some(business);
-                let gone = left(*home, &shop_sku, shop, edition);
+                let gone = left(moved.home, &shop_sku, shop, edition);
                 forwards.push(ServicePart { removed, data: Some(data), ..gone });
             }
         }
@@ -174,10 +177,9 @@ fn left(home: u32, shop_sku: &str, shop: u32, edition: Edition) -> ServicePart {
 }
 
 /// Where those of these offers live that moved away.
-async fn moved(tx: &Tx, business: u32, shop_skus: &[String]) -> Result<BTreeMap<String, u32>> {
+async fn moved(tx: &Tx, business: u32, shop_skus: &[String]) -> Result<BTreeMap<String, MovedRow>> {
     let keys: Vec<_> = shop_skus.iter().map(|shop_sku| (business, shop_sku.as_str())).collect();
-    let targets = tx.get_many(&MOVED, keys).await?;
-    let found =
-        shop_skus.iter().zip(targets).filter_map(|(shop_sku, target)| Some((shop_sku.clone(), target?)));
+    let rows = tx.get_many(&MOVED, keys).await?;
+    let found = shop_skus.iter().zip(rows).filter_map(|(shop_sku, row)| Some((shop_sku.clone(), row?)));
     Ok(found.collect())
 }

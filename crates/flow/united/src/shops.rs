@@ -3,17 +3,20 @@
 //! The truth is a row in the business's shard. Each change of it raises the shop's *epoch* and tells the seller's shard by
 //! topic `offers.follow` whom to send offers to from now on; offers come back under that epoch, and what is late of an older
 //! one is dropped. What older epochs brought is ended by a walk over the business's offers, a page per transaction with
-//! its cursor: marked as removed, or, if the seller was erased, deleted and told as erased.
+//! its cursor: marked as removed, or, if the seller was erased, deleted and told as erased. The same walk goes over the offers
+//! that moved away, and tells their homes.
+
+use std::collections::BTreeMap;
 
 use prost::Message as _;
 use store::{Range, Read as _, Tx};
-use topics::consume::Gap;
 use topics::{Message, outbox};
 use wire::offers::Follow;
-use wire::united::{Colour, OfferRow, ServicePart, ShopRow};
+use wire::united::{Colour, MovedRow, OfferRow, ServicePart, ShopRow};
 
+use crate::give::erase_given;
 use crate::moves::forward;
-use crate::tables::{ENDINGS, MOVED, OFFERS, SHOPS, shard_of};
+use crate::tables::{ENDINGS, MOVED, OFFERS, SHOPS, cut_page, shard_of};
 use crate::write::Writing;
 use crate::{CHANNEL, Error, FOLLOW_TOPIC, PARTS_TOPIC, Result, United};
 
@@ -124,7 +127,7 @@ pub(crate) async fn erase_shop(
 /// Messages of followed sellers were lost: every shop that may have missed some is filled anew, under a new epoch. Among the
 /// missing may be the word that a seller was erased, so nothing of the older epochs stays. Returns how many shops there are.
 /// Done again, it begins anew.
-pub(crate) async fn refill(united: &United, gap: &Gap) -> Result<usize> {
+pub(crate) async fn refill(united: &United, is_meant: impl Fn(u32) -> bool) -> Result<usize> {
     let (mut after, mut refilled): (Option<(u32, u32)>, usize) = (None, 0);
     loop {
         let range = Range::all(OFFERS_AT_ONCE);
@@ -134,9 +137,7 @@ pub(crate) async fn refill(united: &United, gap: &Gap) -> Result<usize> {
         };
         let page =
             united.store.scan_after(&SHOPS, &range, behind, OFFERS_AT_ONCE, |key, _| Some(key)).await?;
-        for (business, shop) in
-            page.iter().filter(|(business, _)| gap.concerns(business.to_string().as_bytes()))
-        {
+        for (business, shop) in page.iter().filter(|(business, _)| is_meant(*business)) {
             let body = async |tx: &mut Tx| refill_shop(tx, *business, *shop).await;
             refilled += usize::from(united.store.transact(shard_of(*business), body).await?);
         }
@@ -156,6 +157,14 @@ async fn refill_shop(tx: &mut Tx, business: u32, shop: u32) -> Result<bool> {
     let row = ShopRow { epoch, erased_below: epoch, ending_after: Some(String::new()), ..before };
     put(tx, business, shop, &row)?;
     Ok(true)
+}
+
+/// Tells the sellers' shards of a page of mappings what they should know: should the first word be lost, this one is heard.
+pub(crate) async fn tell_again(tx: &mut Tx, page: &[((u32, u32), ShopRow)]) -> Result<()> {
+    for ((business, shop), row) in page.iter().filter(|(_, row)| !row.gone) {
+        tell(tx, *business, *shop, &row.seller_id, row.epoch, false).await?;
+    }
+    Ok(())
 }
 
 fn put(tx: &mut Tx, business: u32, shop: u32, row: &ShopRow) -> Result<()> {
@@ -192,33 +201,60 @@ async fn tell(tx: &mut Tx, business: u32, shop: u32, seller: &str, epoch: i64, g
     Ok(())
 }
 
-/// Offers that moved away are ended where they live.
+/// Offers that moved away are ended where they live. Told again, it changes nothing.
 async fn forward_endings(
     tx: &mut Tx,
-    business: u32,
     shop: u32,
     row: &ShopRow,
     page: &[((u32, String), OfferRow)],
+    moved: &[((u32, String), MovedRow)],
 ) -> Result<()> {
-    let keys: Vec<_> = page.iter().map(|((_, shop_sku), _)| (business, shop_sku.as_str())).collect();
-    let targets = tx.get_many(&MOVED, keys).await?;
-    for (((_, shop_sku), offer), target) in page.iter().zip(targets) {
-        let old = offer.services.get(&shop).filter(|part| part.epoch != 0 && part.epoch < row.epoch);
-        if let (Some(business_id), Some(part)) = (target, old) {
-            let erased = part.epoch < row.erased_below;
-            let shop_sku = shop_sku.clone();
-            let ended = ServicePart {
-                business_id,
-                shop_sku,
-                shop_id: shop,
-                removed: true,
-                erased,
-                ..ServicePart::default()
-            };
-            forward(tx, ended).await?;
+    let offers: BTreeMap<&str, &OfferRow> =
+        page.iter().map(|((_, shop_sku), offer)| (shop_sku.as_str(), offer)).collect();
+    for ((business, shop_sku), moved) in moved {
+        let left = || offers.get(shop_sku.as_str())?.services.get(&shop).map(|part| part.epoch);
+        let epoch = moved.shops.get(&shop).copied().or_else(left);
+        let Some(epoch) = epoch.filter(|epoch| *epoch != 0 && *epoch < row.epoch) else { continue };
+        let ended = ServicePart {
+            business_id: moved.home,
+            shop_sku: shop_sku.clone(),
+            shop_id: shop,
+            removed: true,
+            erased: epoch < row.erased_below,
+            ..ServicePart::default()
+        };
+        if moved.pieces > 0 && ended.erased {
+            erase_given(tx, *business, shop_sku, shop, moved).await?;
         }
+        forward(tx, ended).await?;
     }
     Ok(())
+}
+
+/// A page of a business's offers and of those that moved away, up to the same id: the last one, if there may be more.
+struct EndingPage {
+    offers: Vec<((u32, String), OfferRow)>,
+    moved: Vec<((u32, String), MovedRow)>,
+    last: Option<String>,
+}
+
+async fn ending_page(tx: &Tx, business: u32, after: &str) -> Result<EndingPage> {
+    let mut range = Range::prefix((business,), OFFERS_AT_ONCE)?;
+    if !after.is_empty() {
+        range = range.after((business, after))?;
+    }
+    let (offers, moved) = futures::join!(tx.scan(&OFFERS, range.clone()), tx.scan(&MOVED, range));
+    let (mut offers, mut moved) = (offers?, moved?);
+    let is_more = cut_page(&mut offers, OFFERS_AT_ONCE);
+    let last_offer = offers.last().filter(|_| is_more).map(|((_, shop_sku), _)| shop_sku.clone());
+    let is_more = cut_page(&mut moved, OFFERS_AT_ONCE);
+    let last_moved = moved.last().filter(|_| is_more).map(|((_, shop_sku), _)| shop_sku.clone());
+    let last = [last_offer, last_moved].into_iter().flatten().min();
+    if let Some(last) = &last {
+        offers.retain(|((_, shop_sku), _)| shop_sku <= last);
+        moved.retain(|((_, shop_sku), _)| shop_sku <= last);
+    }
+    Ok(EndingPage { offers, moved, last })
 }
 
 /// One step of ending what older epochs of a shop brought. Says whether there is more.
@@ -228,11 +264,7 @@ pub async fn end_step(united: &United, tx: &mut Tx, business: u32, shop: u32) ->
         tx.delete(&ENDINGS, (business, shop))?;
         return Ok(false);
     };
-    let mut range = Range::prefix((business,), OFFERS_AT_ONCE)?;
-    if !after.is_empty() {
-        range = range.after((business, after.as_str()))?;
-    }
-    let page = tx.scan(&OFFERS, range).await?;
+    let EndingPage { offers: page, moved, last } = ending_page(tx, business, &after).await?;
     let is_old = |offer: &OfferRow| {
         let part = offer.services.get(&shop).filter(|part| part.epoch != 0);
         part.is_some_and(|part| part.epoch < row.epoch && (!part.removed || part.epoch < row.erased_below))
@@ -254,9 +286,7 @@ pub async fn end_step(united: &United, tx: &mut Tx, business: u32, shop: u32) ->
         }
         writing.finish(tx).await?;
     }
-    forward_endings(tx, business, shop, &row, &page).await?;
-    let last =
-        page.last().filter(|_| page.len() == OFFERS_AT_ONCE).map(|((_, shop_sku), _)| shop_sku.clone());
+    forward_endings(tx, shop, &row, &page, &moved).await?;
     let is_more = last.is_some();
     tx.put(&SHOPS, (business, shop), &ShopRow { ending_after: last, ..row })?;
     if !is_more {

@@ -11,7 +11,7 @@ use store::{Read as _, Tx};
 use wire::united::{Colour, Flag, Offer, OfferRow, OfferStatus, Part, ShopRow};
 
 use crate::basic::{Origin, basic_data};
-use crate::parts::{Edition, MAX_PART_BYTES, check_shop_sku, mark_removed, settle};
+use crate::parts::{Edition, MAX_PART_BYTES, changed_at, check_shop_sku, mark_removed, settle};
 use crate::ship::ship;
 use crate::stats::Causes;
 use crate::subscription::{Difference, Subject};
@@ -137,10 +137,7 @@ impl<'a> Writing<'a> {
         }
         let mut data = settle(data, self.business, &shop_sku, Some(shop), colour);
         mark_removed(&mut data, removed);
-        if data.encoded_len() > MAX_PART_BYTES {
-            let size = data.encoded_len();
-            return Err(Error::Invalid(format!("a part of {size} bytes; the limit is {MAX_PART_BYTES}")));
-        }
+        check_size(&data)?;
         let data = self.carried(stored.as_ref(), data);
         let (part, difference) = self.made(stored.as_ref(), data, removed);
         // What comes from elsewhere is nobody's here, unless it comes home.
@@ -155,6 +152,7 @@ impl<'a> Writing<'a> {
         let mut data = settle(data, self.business, shop_sku, None, None);
         mark_removed(&mut data, false);
         data.meta.get_or_insert_default().updated_at = Some(self.now);
+        check_size(&data)?;
         let stored = self.stored(shop_sku)?.basic.clone();
         let data = self.carried(stored.as_ref(), data);
         let (part, difference) = self.made(stored.as_ref(), data, false);
@@ -315,9 +313,14 @@ impl<'a> Writing<'a> {
             Some(stored) if !difference.counts() => stored.version,
             _ => self.version,
         };
+        let changed_at = match stored {
+            Some(stored) if !difference.counts() => changed_at(stored),
+            _ => data.meta.and_then(|meta| meta.updated_at).unwrap_or(0),
+        };
         let since = stored.filter(|stored| stored.removed).map_or(self.now, |stored| stored.removed_at);
         let removed_at = if removed { since } else { 0 };
-        (Part { data: Some(data), version, removed, removed_at, ..Part::default() }, difference)
+        let part = Part { data: Some(data), version, removed, removed_at, changed_at, ..Part::default() };
+        (part, difference)
     }
 
     fn take(&mut self, shop_sku: &str, shop: u32, part: Part, difference: &Difference) -> Result<Written> {
@@ -354,6 +357,14 @@ fn parts(row: &OfferRow) -> impl Iterator<Item = &Part> {
 fn of_edition(part: Part, edition: Edition) -> Part {
     let Edition { offer_id, made_at: offer_made_at, version: offer_version } = edition;
     Part { offer_id, offer_made_at, offer_version, ..part }
+}
+
+fn check_size(data: &Offer) -> Result<()> {
+    let size = data.encoded_len();
+    if size > MAX_PART_BYTES {
+        return Err(Error::Invalid(format!("a part of {size} bytes; the limit is {MAX_PART_BYTES}")));
+    }
+    Ok(())
 }
 
 fn not_begun(shop_sku: &str) -> Error {

@@ -72,6 +72,14 @@ pub(super) async fn own_writes(store: &Store) -> Outcome {
             tx.put(&PAIRS, ("own", 4_i64), &40)?;
             tx.put(&PAIRS, ("own", -1_i64), &-1)?;
             tx.put(&PAIRS, ("own", 99_i64), &99)?;
+            let (mark, bytes) = (tx.mark(), tx.written_bytes());
+            tx.put(&PAIRS, ("own", 4_i64), &44)?;
+            tx.delete(&PAIRS, ("own", 5_i64))?;
+            tx.put(&PAIRS, ("own", 100_i64), &100)?;
+            tx.undo_to(mark);
+            if tx.written_bytes() != bytes {
+                return Err(Error::invalid("what was undone still counts"));
+            }
             let forward = tx.scan(&PAIRS, Range::prefix(("own",), 4)?).await?;
             let backward = tx.scan(&PAIRS, Range::prefix(("own",), 3)?.reversed()).await?;
             let many = tx.get_many(&PAIRS, [3, 4, 5, 99, 100].map(|number: i64| ("own", number))).await?;

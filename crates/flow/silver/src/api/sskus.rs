@@ -104,7 +104,7 @@ pub(super) struct StepItem {
 
 /// What importing the offer would do now, step by step; nothing is written.
 #[utoipa::path(get, path = "/v1/silver/{business_id}/{shop_sku}/explain", tag = "silver",
-    responses((status = 200, body = ExplanationItem), (status = 404, description = "United has no such offer")))]
+    responses((status = 200, body = ExplanationItem), (status = 404, description = "Nothing is known of it")))]
 pub(super) async fn explain(
     State(silver): State<Silver>,
     access: Access,
@@ -113,6 +113,7 @@ pub(super) async fn explain(
     access.require_service()?;
     let key = Key { business, shop_sku };
     let view = silver.view(&key).await?;
+    let is_unknown = view == SskuView::default();
     let united = OfferKey { business_id: key.business, shop_sku: key.shop_sku.clone() };
     let united = silver.united.get(&[united]).await?.pop().flatten().unwrap_or_default();
     let united = Schema::shipped().to_json("UnitedOffer", &united.encode_to_vec()).map_err(Error::Invalid)?;
@@ -127,7 +128,10 @@ pub(super) async fn explain(
         silver: ssku(&key, view),
     };
     match silver.explain(&key).await? {
-        Explanation::Unknown => return Err(Problem::not_found(format!("united has no offer {key}"))),
+        Explanation::Unknown if is_unknown => {
+            return Err(Problem::not_found(format!("nothing is known of {key}")));
+        }
+        Explanation::Unknown => item.refused = Some("united has no such offer".to_owned()),
         Explanation::Refused(reason) => item.refused = Some(reason),
         Explanation::Planned(plan) => {
             let step =

@@ -26,9 +26,10 @@ pub struct Rules {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rule {
-    /// The first source that has a value is the only one asked; a source that is not named is asked last.
+    /// Among shops, which come before the basic part, the first source that has a value is the only one asked; a source that is
+    /// not named is asked last.
     pub sources: Vec<Source>,
-    /// The shop whose value wins whenever it has one.
+    /// Among those of that source, the shop whose value wins if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preferred_shop: Option<u32>,
     pub choose: Choice,

@@ -3,13 +3,13 @@
 //! A key leaves the queue in the transaction that writes its gold and united's copy of it; a crash before leaves it queued.
 //! ERP hears of a key when no gold of it is pending, and hears the version of the gold, by which a repeat is known.
 
-use std::collections::BTreeMap;
-
 use kit::Timestamp;
 use prost::Message as _;
 use store::{Range, Read as _, Tx};
+use topics::consume::Blame as _;
 use topics::{Message, outbox};
 use tracing::Instrument as _;
+use united::OFFERS;
 use united::master_data::write_back;
 use wire::silver::{ErpSsku, GoldRow, GoldValue, SskuRow};
 use wire::united::{MarketMasterData, MasterParameter, Value};
@@ -17,8 +17,8 @@ use wire::united::{MarketMasterData, MasterParameter, Value};
 use super::Rules;
 use crate::parameters::Parameter;
 use crate::ssku::{Key, SOURCE_ID, SourceType};
-use crate::tables::{ERP_QUEUE, GOLD, GOLD_QUEUE, SSKU};
-use crate::{ERP_TOPIC, Result};
+use crate::tables::{ERP_QUEUE, FAILURES, GOLD, GOLD_QUEUE, SSKU};
+use crate::{ERP_TOPIC, PAGE_BYTES, Result, debt};
 
 /// Makes a page of gold and tells ERP of what has its gold, as part of the traces that changed it. Says where to go on.
 pub async fn work_off(
@@ -48,8 +48,8 @@ pub async fn work_off(
     work.instrument(span).await
 }
 
-/// Makes the gold of up to `limit` queued keys behind `after`, in the order of the keys. Says where to go on; `None`: from the
-/// beginning. So a key that is queued again and again does not keep others waiting.
+/// Makes the gold of up to `limit` queued keys behind `after`, in the order of the keys, or of fewer if they are large. Says
+/// where to go on; `None`: from the beginning. So a key that is queued again and again does not keep others waiting.
 pub async fn drain(
     tx: &mut Tx,
     rules: &Rules,
@@ -58,15 +58,33 @@ pub async fn drain(
     now: Timestamp,
 ) -> Result<Option<Key>> {
     let keys = queued(tx, &GOLD_QUEUE, after, limit).await?;
-    let keys: Vec<Key> = keys.into_iter().map(|(key, _)| key).collect();
+    let mut keys: Vec<Key> = keys.into_iter().map(|(key, _)| key).collect();
+    let is_full = keys.len() == limit;
+    let mark = tx.mark();
+    let made = match make_page(tx, rules, &keys, now).await {
+        Err(error) if error.is_records_fault() => {
+            tx.undo_to(mark);
+            make_each(tx, rules, &keys, now).await?
+        }
+        made => made?,
+    };
+    let is_cut = made < keys.len();
+    keys.truncate(made);
+    Ok((is_full || is_cut).then(|| keys.pop()).flatten())
+}
+
+/// Makes the gold of these keys, as many as the transaction has room for. Says how many that were.
+async fn make_page(tx: &mut Tx, rules: &Rules, keys: &[Key], now: Timestamp) -> Result<usize> {
     let sources = SourceType::EVERY.map(SourceType::name);
     let records = keys
         .iter()
         .flat_map(|key| sources.map(|source| (key.business, key.shop_sku.as_str(), source, SOURCE_ID)));
-    let golds = keys.iter().map(|key| (key.business, key.shop_sku.as_str()));
-    let (records, golds) = futures::try_join!(tx.get_many(&SSKU, records), tx.get_many(&GOLD, golds))?;
-    let mut backs: BTreeMap<u32, Vec<(String, Option<MarketMasterData>)>> = BTreeMap::new();
-    for ((key, records), before) in keys.iter().zip(records.chunks(sources.len())).zip(golds) {
+    let rows = || keys.iter().map(|key| (key.business, key.shop_sku.as_str()));
+    let (records, golds) = futures::try_join!(tx.get_many(&SSKU, records), tx.get_many(&GOLD, rows()))?;
+    tx.prefetch(&OFFERS, rows()).await?;
+    for (at, ((key, records), before)) in
+        keys.iter().zip(records.chunks(sources.len())).zip(golds).enumerate()
+    {
         let made = make_row(rules, records, before.as_ref(), now);
         let row = (key.business, key.shop_sku.as_str());
         match &made {
@@ -80,12 +98,41 @@ pub async fn drain(
             tx.put(&ERP_QUEUE, row, &())?;
         }
         let back = (key.shop_sku.clone(), made.as_ref().map(master_data));
-        backs.entry(key.business).or_default().push(back);
+        write_back(tx, key.business, vec![back]).await?;
+        if tx.written_bytes() > PAGE_BYTES {
+            return Ok(at + 1);
+        }
     }
-    for (business, records) in backs {
-        write_back(tx, business, records).await?;
+    Ok(keys.len())
+}
+
+/// The same one by one, since together they fail: a key whose gold cannot be kept leaves the queue and waits for a person, so
+/// that it stops nobody else.
+async fn make_each(tx: &mut Tx, rules: &Rules, keys: &[Key], now: Timestamp) -> Result<usize> {
+    for (at, key) in keys.iter().enumerate() {
+        let mark = tx.mark();
+        if let Err(error) = make_page(tx, rules, std::slice::from_ref(key), now).await {
+            if !error.is_records_fault() {
+                return Err(error);
+            }
+            tx.undo_to(mark);
+            park(tx, key, &error.to_string(), now).await?;
+        }
+        if tx.written_bytes() > PAGE_BYTES {
+            return Ok(at + 1);
+        }
     }
-    Ok((keys.len() == limit).then(|| keys.into_iter().next_back()).flatten())
+    Ok(keys.len())
+}
+
+/// ERP hears of the key when its gold is made.
+async fn park(tx: &mut Tx, key: &Key, reason: &str, now: Timestamp) -> Result<()> {
+    let row = (key.business, key.shop_sku.as_str());
+    tracing::error!(%key, reason, "no gold can be made of it");
+    tx.delete(&GOLD_QUEUE, row)?;
+    tx.delete(&ERP_QUEUE, row)?;
+    let before = tx.get(&FAILURES, row).await?;
+    debt::put(tx, key, before.as_ref(), &debt::parked(debt::NO_GOLD, reason, before.as_ref(), now))
 }
 
 fn version(gold: Option<&GoldRow>) -> Option<i64> {

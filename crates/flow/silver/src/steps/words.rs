@@ -31,6 +31,7 @@ impl Trace {
             ("detect", "no_services") => "merged with what is stored, it has no services",
             ("detect", "changed") => "it says something new: saved, and queued for gold and ERP",
             ("detect", "erased") => "its last service was erased: nothing of it stays",
+            ("save", "failed") => "it cannot be written; it is owed and read again",
             _ => "it goes on to the next step",
         }
     }

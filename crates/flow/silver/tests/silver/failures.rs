@@ -97,19 +97,19 @@ async fn a_message_with_an_offer_that_cannot_be_decoded() {
     assert!(state.failures.is_empty() && state.silver.len() == 1);
 }
 
-async fn ask(world: &World, request: &str, sku: &str, version: i64) {
+pub(crate) async fn ask(world: &World, request: &str, sku: &str, version: i64) {
     world
         .transact(async |tx| {
             let mut row = MigrationRow { shop_sku: sku.to_owned(), version, ..MigrationRow::default() };
             row.set_state(MigrationState::Shipped);
             tx.put(&united::MIGRATIONS, (BUSINESS, request), &row)?;
-            let open = OpenMigrations { request_id: vec![request.to_owned()], version };
+            let open = OpenMigrations { request_id: vec![request.to_owned()], version, ..Default::default() };
             Ok(tx.put(&united::MIGRATIONS_OPEN, (BUSINESS, sku), &open)?)
         })
         .await;
 }
 
-async fn answered(world: &World) -> Vec<String> {
+pub(crate) async fn answered(world: &World) -> Vec<String> {
     let sent = world.sent(united::MIGRATIONS_DONE_TOPIC).await;
     sent.iter().map(|done| MigrationDone::decode(done.as_slice()).unwrap().request_id).collect()
 }
@@ -210,7 +210,7 @@ async fn a_dropped_debt_answers_its_migration() {
         let (request_id, version) = (vec!["r".to_owned()], world.now().0);
         let mut row = MigrationRow { shop_sku: "a".into(), source_business_id: 8, ..MigrationRow::default() };
         row.set_state(MigrationState::Shipped);
-        let open = OpenMigrations { request_id, version };
+        let open = OpenMigrations { request_id, version, ..OpenMigrations::default() };
         world
             .transact(async |tx| {
                 tx.put(&united::MIGRATIONS, (BUSINESS, "r"), &row)?;

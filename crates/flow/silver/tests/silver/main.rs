@@ -3,10 +3,13 @@
 
 mod cases;
 mod costs;
+mod erased;
 mod failures;
 mod gaps;
 mod import;
+mod migrations;
 mod properties;
 mod rules;
+mod sizes;
 mod trips;
 mod world;

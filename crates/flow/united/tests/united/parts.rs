@@ -91,6 +91,21 @@ async fn the_basic_part_is_the_newest_service_in_any_order() {
     }
 }
 
+/// A price makes no part the newest: nobody would have heard of it, and nobody hears of it now.
+#[tokio::test]
+async fn a_price_of_another_shop_does_not_change_the_basic_part() {
+    let world = World::new();
+    world.write([call(1, said(1, 100, "a", 1)), call(2, said(2, 200, "a", 1))].concat()).await;
+    world.shipped().await;
+    assert_eq!(world.write(call(1, said(9, 100, "a", 50))).await, [Written::Kept]);
+    assert!(world.shipped().await.is_empty());
+    let basic = world.row().await.unwrap().basic.unwrap().data.unwrap();
+    assert_eq!(weight(&basic), 200);
+    // A weight does.
+    world.write(call(1, said(10, 300, "a", 50))).await;
+    assert_eq!(weight(world.shipped().await[0].basic.as_ref().unwrap()), 300);
+}
+
 #[tokio::test]
 async fn the_last_removal_removes_the_offer() {
     let world = World::new();

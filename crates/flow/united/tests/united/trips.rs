@@ -100,7 +100,7 @@ async fn requests_questions_and_answers_of_migrations() {
     let answers = records(|number| {
         let offer = OfferRow { services: [(2, part.clone())].into(), ..OfferRow::default() };
         let request = Some(request(number, OTHER, BUSINESS));
-        moved(Kind::Answer(MovedOffer { request, offer: Some(offer), note: String::new() }))
+        moved(Kind::Answer(MovedOffer { request, offer: Some(offer), ..MovedOffer::default() }))
     });
     counter.check(&moves, &answers).await;
 
@@ -118,6 +118,8 @@ async fn requests_questions_and_answers_of_migrations() {
 
     let questions = records(|number| moved(Kind::Question(request(number, BUSINESS, OTHER))));
     counter.check(&moves, &questions).await;
+    let taken = records(|number| moved(Kind::Taken(request(number, BUSINESS, OTHER))));
+    counter.check(&moves, &taken).await;
     // Applied again, nothing moves twice.
     apply(&counter.united.store, &moves, &questions).await.unwrap();
 }

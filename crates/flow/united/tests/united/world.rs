@@ -45,7 +45,8 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let store = Store::memory(Schema::new([united::tables(), topics::tables()].concat()));
+        let store =
+            Store::memory(Schema::new([united::tables(), topics::tables(), cluster::tables()].concat()));
         Self { united: United::new(store, Clock::manual(BEGINNING), Catalog::shipped()) }
     }
 
@@ -86,25 +87,34 @@ impl World {
     /// The same of an offer that had another origin until now.
     pub(crate) async fn tell_moved(&self, offer: model::Offer, former: Option<Origin>) {
         let former = former.map(|origin| FormerOrigin { offer_id: offer.id, origin: Some(origin) });
-        let message = FollowedOffers {
-            seller_id: "s".into(),
-            follower: united::shops::follower(BUSINESS, 1),
-            epoch: 1,
-            offer: vec![offer],
-            former: former.into_iter().collect(),
-            ..FollowedOffers::default()
-        };
-        let record = record(0, BUSINESS.to_string(), message.encode_to_vec());
-        apply(&self.united.store, &FollowedParts(self.united.clone()), &[record]).await.unwrap();
+        let former = former.into_iter().collect();
+        self.hear(1, 1, FollowedOffers { offer: vec![offer], former, ..FollowedOffers::default() }).await;
     }
 
     /// The seller of shop 1 is erased, and what the shop has of them is ended.
     pub(crate) async fn erase_seller(&self) {
-        let (seller_id, follower) = ("s".to_owned(), united::shops::follower(BUSINESS, 1));
-        let message = FollowedOffers { seller_id, follower, epoch: 1, erased: true, ..Default::default() };
+        self.erase_seller_of(1, 1).await;
+    }
+
+    /// The seller that a shop had under this epoch is erased, and what the shop has of them is ended.
+    pub(crate) async fn erase_seller_of(&self, shop: u32, epoch: i64) {
+        self.hear(shop, epoch, FollowedOffers { erased: true, ..FollowedOffers::default() }).await;
+        self.end(shop).await;
+    }
+
+    /// A message of the seller of a shop comes in.
+    pub(crate) async fn hear(&self, shop: u32, epoch: i64, said: FollowedOffers) {
+        let (seller_id, follower) = ("s".to_owned(), united::shops::follower(BUSINESS, shop));
+        let message = FollowedOffers { seller_id, follower, epoch, ..said };
         let record = record(0, BUSINESS.to_string(), message.encode_to_vec());
         apply(&self.united.store, &FollowedParts(self.united.clone()), &[record]).await.unwrap();
-        while self.transact(async |tx| united::shops::end_step(&self.united, tx, BUSINESS, 1).await).await {}
+    }
+
+    /// What older epochs of a shop brought is ended.
+    pub(crate) async fn end(&self, shop: u32) {
+        while self.transact(async |tx| united::shops::end_step(&self.united, tx, BUSINESS, shop).await).await
+        {
+        }
     }
 
     pub(crate) async fn row(&self) -> Option<OfferRow> {
