@@ -45,6 +45,6 @@ pub use model::{
     Attribute, AttributeKind, Catalog, Category, EnumValue, Language, Names, SskuParameter, Synonyms, Unit,
 };
 pub use recognise::{
-    AttributeProblem, Given, ProblemKind, Recognised, RecognisedAttributes, Recogniser, Source, Suggestion,
-    Typed, Value,
+    AttributeProblem, Decision, Evidence, EvidenceKind, Given, MAX_TITLES, ProblemKind, Recognised,
+    RecognisedAttributes, Recogniser, SUGGESTED, SellerCategory, Source, Suggestion, TAKEN, Typed, Value,
 };

@@ -43,7 +43,9 @@ impl Phrases {
             for name in [&category.names.ru, &category.names.en] {
                 mean(&mut rows, lexicon, name, index, 1.0);
                 let parts: Vec<&str> = parts(name).collect();
-                for part in parts.iter().filter(|_| parts.len() > 1) {
+                // A single word of a list is too little: «кухня» of «Посуда и кухня» is no crockery.
+                let several = |part: &&str| parts.len() > 1 && words::split(part).nth(1).is_some();
+                for part in parts.iter().copied().filter(several) {
                     mean(&mut rows, lexicon, part, index, PART);
                 }
             }
@@ -81,6 +83,9 @@ fn mean(
     weight: f32,
 ) {
     let reading = lexicon.learn(text);
+    if !reading.tokens.iter().any(|token| token.telling) {
+        return;
+    }
     if reading.tokens.len() == 2 && reading.tokens.iter().all(|token| token.cyrillic) {
         add(rows, reading.row.chars().rev().collect(), category, weight * TURNED);
     }

@@ -23,7 +23,13 @@ impl Rarity {
         for (index, category) in catalog.categories().iter().enumerate() {
             let texts = [category.names.ru.as_str(), &category.names.en];
             for text in texts.into_iter().chain(category.synonyms.all()) {
-                let mut words: Vec<u32> = lexicon.read(text).tokens.iter().map(|token| token.id).collect();
+                let mut words: Vec<u32> = lexicon
+                    .read(text)
+                    .tokens
+                    .iter()
+                    .filter(|token| token.telling)
+                    .map(|token| token.id)
+                    .collect();
                 words.sort_unstable();
                 words.dedup();
                 for word in &words {
@@ -41,10 +47,14 @@ impl Rarity {
         Self { weight, names, totals }
     }
 
-    /// Categories by the share of a name's weight that the text has, from 0 to 1; the best first, at most ten.
-    pub(super) fn find(&self, reading: &Reading) -> Vec<(u32, f32)> {
-        let mut words: Vec<u32> =
-            reading.tokens.iter().map(|token| token.id).filter(|id| *id != UNKNOWN).collect();
+    /// Categories by the share of a name's weight that the text has, from 0 to 1; the best first.
+    pub(super) fn find(&self, reading: &Reading, limit: usize) -> Vec<(u32, f32)> {
+        let mut words: Vec<u32> = reading
+            .tokens
+            .iter()
+            .filter(|token| token.telling && token.id != UNKNOWN)
+            .map(|token| token.id)
+            .collect();
         words.sort_unstable();
         words.dedup();
         let known: f32 = words.iter().map(|word| self.weight[*word as usize]).sum();
@@ -65,7 +75,7 @@ impl Rarity {
         best.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
         best.dedup_by_key(|(category, _)| *category);
         best.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        best.truncate(10);
+        best.truncate(limit);
         best
     }
 }

@@ -1,0 +1,196 @@
+//! The categories that come into question, and the numbers that speak for each.
+
+use super::super::Recogniser;
+use super::calibration::{self, KINDS};
+use super::names::{self, Said};
+use super::profile::Profile;
+use super::votes::{self, Votes};
+use super::{Evidence, EvidenceKind, SellerCategory};
+
+/// Titles must name a category so often to bring it up.
+const VOTED: f32 = 0.12;
+/// The branch of a seller who has less of it than this is strange to them.
+const STRANGE: f32 = 0.1;
+
+/// One category that comes into question.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) category: usize,
+    pub(super) probability: f32,
+    amounts: [f32; KINDS.len()],
+}
+
+impl Candidate {
+    pub(super) fn evidence(&self) -> Vec<Evidence> {
+        let all = KINDS.iter().zip(self.amounts);
+        all.filter(|(_, amount)| *amount != 0.0)
+            .map(|(kind, amount)| Evidence {
+                kind: *kind,
+                amount,
+                weight: amount * calibration::weight(*kind),
+            })
+            .collect()
+    }
+}
+
+/// What is known of a seller's category without the seller's profile.
+pub(super) struct Gathered {
+    /// The path says anything.
+    pub(super) by_path: bool,
+    candidates: Vec<(usize, [f32; KINDS.len()])>,
+}
+
+/// Reads path and titles.
+pub(super) fn gather(recogniser: &Recogniser, category: &SellerCategory<'_>) -> Gathered {
+    let mut said: Vec<Said> = category
+        .path
+        .iter()
+        .map(|segment| names::read(recogniser, segment))
+        .filter(|said| !said.empty)
+        .collect();
+    let mut leaf = said.pop().unwrap_or_default();
+    // A segment that says nothing leaves it to the one above.
+    while leaf.is_silent()
+        && let Some(next) = said.pop()
+    {
+        leaf = next;
+    }
+    let above = said.iter().rev().find(|said| !said.named.is_empty()).cloned().unwrap_or_default();
+    if leaf.only_parts {
+        leaf.part_of.clone_from(&above.named);
+    }
+    let path = Path { leaf, above, all: said };
+    let votes = votes::count(recogniser, category.titles);
+    let mut found = brought_up(recogniser, &path, &votes);
+    found.sort_unstable();
+    found.dedup();
+    let candidates = found.into_iter().map(|one| (one, amounts(recogniser, one, &path, &votes))).collect();
+    Gathered { by_path: !path.leaf.is_silent() || !path.above.is_silent(), candidates }
+}
+
+/// The candidates with their probabilities, the best first.
+pub(super) fn weigh(
+    recogniser: &Recogniser,
+    gathered: &Gathered,
+    profile: Option<&Profile>,
+) -> Vec<Candidate> {
+    let mut candidates: Vec<Candidate> = Vec::with_capacity(gathered.candidates.len());
+    for (category, amounts) in &gathered.candidates {
+        let (category, mut amounts) = (*category, *amounts);
+        if let Some(profile) = profile {
+            let share = profile.share(recogniser.branch(category));
+            amounts[EvidenceKind::Profile as usize] = share;
+            let strange = if share < STRANGE { profile.known() } else { 0.0 };
+            amounts[EvidenceKind::Strange as usize] = strange;
+            let words = amounts[EvidenceKind::Words as usize];
+            amounts[EvidenceKind::WordsAtHome as usize] = words * share;
+        }
+        let probability = calibration::probability(&amounts);
+        candidates.push(Candidate { category, probability, amounts });
+    }
+    candidates.sort_by(|a, b| b.probability.total_cmp(&a.probability).then(b.category.cmp(&a.category)));
+    candidates
+}
+
+/// A path as it was read.
+struct Path {
+    leaf: Said,
+    /// The nearest segment above the leaf that names anything.
+    above: Said,
+    /// All segments above the leaf.
+    all: Vec<Said>,
+}
+
+/// The categories that anything names, and those above them that may hold offers.
+fn brought_up(recogniser: &Recogniser, path: &Path, votes: &Votes) -> Vec<usize> {
+    let mut found: Vec<usize> = Vec::new();
+    let leaf = &path.leaf;
+    found.extend(leaf.named.iter().chain(&leaf.words).chain(&path.above.named).map(|(one, _)| *one));
+    found.extend(leaf.part_of.iter().flat_map(|(one, _)| [*one, recogniser.generics.parts_of(*one)]));
+    found.extend(votes.own.iter().filter(|(_, share)| *share >= VOTED).map(|(one, _)| *one));
+    let parents: Vec<usize> = found
+        .iter()
+        .flat_map(|one| std::iter::successors(Some(*one), |at| recogniser.parents[*at]))
+        .collect();
+    found.extend(parents);
+    // A root says too little of an offer to hold it.
+    found.retain(|one| recogniser.parents[*one].is_some());
+    found
+}
+
+fn amounts(recogniser: &Recogniser, category: usize, path: &Path, votes: &Votes) -> [f32; KINDS.len()] {
+    let mut amounts = [0.0; KINDS.len()];
+    let leaf = &path.leaf;
+    let name = amount_of(&leaf.named, category);
+    let mut set = |kind: EvidenceKind, amount: f32| amounts[kind as usize] = amount;
+    set(EvidenceKind::Name, name);
+    set(EvidenceKind::Words, if name > 0.0 { 0.0 } else { amount_of(&leaf.words, category) });
+    let part_of = leaf.part_of.iter().map(|(of, strength)| match category {
+        _ if recogniser.generics.parts_of(*of) == category => *strength,
+        _ if *of == category => 0.7 * strength,
+        _ => 0.0,
+    });
+    set(EvidenceKind::PartOf, most(part_of));
+    let near = leaf.named.iter().map(|(one, strength)| strength * nearness(recogniser, *one, category));
+    set(EvidenceKind::NearName, most(near));
+    let others =
+        leaf.named.iter().filter(|(one, _)| *one != category && nearness(recogniser, *one, category) <= 0.0);
+    set(EvidenceKind::OtherName, most(others.map(|(_, strength)| *strength)));
+    set(EvidenceKind::NamedAbove, amount_of(&path.above.named, category));
+    let (branch, other) = branches(recogniser, category, &path.all);
+    set(EvidenceKind::Branch, branch);
+    set(EvidenceKind::OtherBranch, other);
+    let under = |top: usize| {
+        let votes = votes.own.iter().filter(|(one, _)| recogniser.is_under(*one, top));
+        votes.map(|(_, share)| share).sum::<f32>()
+    };
+    set(EvidenceKind::Titles, under(category));
+    let own = recogniser.branch(category);
+    set(
+        EvidenceKind::OtherTitles,
+        most(votes.branches.iter().filter(|(one, _)| *one != own).map(|(_, share)| *share)),
+    );
+    let general = !recogniser.catalog.inner.children[category].is_empty();
+    set(EvidenceKind::General, if general { 1.0 } else { 0.0 });
+    amounts
+}
+
+/// How much the segments above put a category into their branches, and how much into others.
+fn branches(recogniser: &Recogniser, category: usize, segments: &[Said]) -> (f32, f32) {
+    let (mut branch, mut strongest) = (0.0_f32, 0.0_f32);
+    for (named, strength) in segments.iter().flat_map(|said| said.named.iter().chain(&said.part_of)) {
+        strongest = strongest.max(*strength);
+        let share = if recogniser.is_under(category, *named) {
+            1.0
+        } else if recogniser.parents[*named].is_some()
+            && recogniser.is_under(*named, recogniser.branch(category))
+        {
+            0.5
+        } else {
+            0.0
+        };
+        branch = branch.max(share * strength);
+    }
+    (branch, if branch > 0.0 { 0.0 } else { strongest })
+}
+
+/// How much the name of one category says for another above or below it.
+fn nearness(recogniser: &Recogniser, named: usize, category: usize) -> f32 {
+    if named == category {
+        0.0
+    } else if recogniser.is_under(named, category) {
+        0.8
+    } else if recogniser.is_under(category, named) {
+        0.4
+    } else {
+        0.0
+    }
+}
+
+fn amount_of(list: &[(usize, f32)], category: usize) -> f32 {
+    list.iter().find(|(one, _)| *one == category).map_or(0.0, |(_, strength)| *strength)
+}
+
+fn most(amounts: impl Iterator<Item = f32>) -> f32 {
+    amounts.fold(0.0, f32::max)
+}

@@ -1,0 +1,164 @@
+//! Words that name no category by themselves.
+//!
+//! «Запчасти», «Аксессуары», «Разное»: below a named parent they mean parts, accessories or the rest *of that parent*. «Все
+//! товары», «Распродажа» say nothing at all.
+
+use rustc_hash::FxHashSet;
+
+use crate::model::Catalog;
+
+/// Says nothing about the goods.
+const EMPTY: &[&str] = &[
+    "разное",
+    "прочее",
+    "прочие",
+    "другое",
+    "другие",
+    "остальное",
+    "товары",
+    "товар",
+    "каталог",
+    "все",
+    "распродажа",
+    "скидки",
+    "акция",
+    "акции",
+    "новинки",
+    "новинка",
+    "хит",
+    "хиты",
+    "продаж",
+    "главная",
+    "страница",
+    "магазин",
+    "продукция",
+    "ассортимент",
+    "коллекция",
+    "коллекции",
+    "виды",
+    "оптом",
+    "уценка",
+    "other",
+    "others",
+    "misc",
+    "miscellaneous",
+    "all",
+    "products",
+    "product",
+    "goods",
+    "catalog",
+    "catalogue",
+    "sale",
+    "sales",
+    "home",
+    "page",
+    "shop",
+    "store",
+    "featured",
+    "uncategorized",
+    "default",
+    "root",
+    "collection",
+    "collections",
+    "items",
+    "clearance",
+    "bestsellers",
+    "группа",
+    "group",
+    "комплект",
+    "набор",
+];
+
+/// Means parts or accessories of what else is named.
+const PARTS: &[&str] = &[
+    "запчасти",
+    "запчасть",
+    "запасные",
+    "части",
+    "детали",
+    "деталь",
+    "комплектующие",
+    "зип",
+    "аксессуары",
+    "аксессуар",
+    "аксесуары",
+    "принадлежности",
+    "дополнительно",
+    "расходники",
+    "parts",
+    "part",
+    "spare",
+    "spares",
+    "components",
+    "accessories",
+    "accessory",
+    "equipment",
+    "supplies",
+    "комплектация",
+    "оснастка",
+];
+
+/// The stems of these words, and for each category the one that holds parts or accessories of it.
+pub(in crate::recognise) struct Generics {
+    empty: FxHashSet<String>,
+    parts: FxHashSet<String>,
+    parts_of: Vec<usize>,
+}
+
+/// What a word of a segment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    Empty,
+    Parts,
+    Content,
+}
+
+impl Generics {
+    pub(in crate::recognise) fn build(catalog: &Catalog) -> Self {
+        let stems = |words: &[&str]| words.iter().flat_map(|word| words::stems(word)).collect();
+        let (empty, parts) = (stems(EMPTY), stems(PARTS));
+        let mut generics = Self { empty, parts, parts_of: Vec::new() };
+        let named: Vec<bool> = catalog
+            .categories()
+            .iter()
+            .map(|category| {
+                generics.speaks_of_parts(&category.names.ru) || generics.speaks_of_parts(&category.names.en)
+            })
+            .collect();
+        generics.parts_of = (0..named.len()).map(|index| parts_of(catalog, &named, index)).collect();
+        generics
+    }
+
+    /// The category of parts and accessories of a category: one that is named so below it or beside it, else itself.
+    pub(super) fn parts_of(&self, category: usize) -> usize {
+        self.parts_of[category]
+    }
+
+    pub(super) fn word(&self, folded: &str) -> Word {
+        let stem = words::stem(folded);
+        if self.empty.contains(stem.as_ref()) {
+            Word::Empty
+        } else if self.parts.contains(stem.as_ref()) {
+            Word::Parts
+        } else {
+            Word::Content
+        }
+    }
+
+    fn speaks_of_parts(&self, name: &str) -> bool {
+        words::stems(name).iter().any(|stem| self.parts.contains(stem))
+    }
+}
+
+fn parts_of(catalog: &Catalog, named: &[bool], index: usize) -> usize {
+    if named[index] {
+        return index;
+    }
+    let inner = &catalog.inner;
+    let below = inner.children[index].iter().copied().find(|child| named[*child]);
+    let beside = || {
+        let parent = catalog.index_of(inner.categories[index].parent.as_deref()?)?;
+        inner.children[parent].iter().copied().find(|child| named[*child])
+    };
+    below.or_else(beside).unwrap_or(index)
+}

@@ -1,0 +1,145 @@
+//! What the segments of a seller's path name.
+
+use super::super::Recogniser;
+use super::super::lexicon::{self, Reading};
+use super::super::phrases::Match;
+use super::generic::Word;
+
+/// What one segment says: for some categories, how strongly it names them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Said {
+    /// Names it, as a whole or as the head of a phrase.
+    pub(super) named: Vec<(usize, f32)>,
+    /// Speaks of parts of it, or of a thing for it.
+    pub(super) part_of: Vec<(usize, f32)>,
+    /// Has words of its names.
+    pub(super) words: Vec<(usize, f32)>,
+    /// Nothing but words that mean parts of something.
+    pub(super) only_parts: bool,
+    /// Nothing but words that mean nothing.
+    pub(super) empty: bool,
+}
+
+impl Said {
+    pub(super) fn is_silent(&self) -> bool {
+        self.named.is_empty() && self.part_of.is_empty() && self.words.is_empty() && !self.only_parts
+    }
+}
+
+/// The segment is a name as a whole.
+const WHOLE: f32 = 1.0;
+/// The segment has a name as its head, and other words: at least this, more by the share of its words.
+const HEAD: f32 = 0.45;
+const HEAD_SHARE: f32 = 0.4;
+/// A name that is not the head.
+const ASIDE: f32 = 0.3;
+/// A thing for it.
+const CONTEXT: f32 = 0.6;
+/// Single words must make up so much of a name.
+const WORDS_SHARE: f32 = 0.3;
+/// So many categories with such words are looked at.
+const MAX_WORDS: usize = 40;
+
+/// Reads a segment: each of the things that it lists, or the whole if that is a name.
+pub(super) fn read(recogniser: &Recogniser, segment: &str) -> Said {
+    let folded = words::fold(segment);
+    let mut said = Said::default();
+    let kinds: Vec<Word> = words::split(&folded)
+        .filter(|word| word.chars().any(char::is_alphabetic) && word.chars().count() > 1)
+        .map(|word| recogniser.generics.word(word))
+        .collect();
+    said.empty = kinds.iter().all(|kind| *kind == Word::Empty);
+    said.only_parts = !said.empty && kinds.iter().all(|kind| *kind != Word::Content);
+    if said.empty || said.only_parts {
+        return said;
+    }
+    let whole = recogniser.lexicon.read_folded(&folded);
+    if let Some(found) = whole_match(recogniser, &whole) {
+        // «Для ванной» is not a bathroom: it is what is made for one.
+        let described = whole.tokens.iter().all(|token| token.described);
+        let (list, strength) =
+            if described { (&mut said.part_of, CONTEXT) } else { (&mut said.named, WHOLE) };
+        add_all(list, &found, strength);
+        return said;
+    }
+    let speaks_of_parts = kinds.contains(&Word::Parts);
+    for item in items(recogniser, &folded) {
+        read_item(recogniser, &item, speaks_of_parts, &mut said);
+    }
+    said
+}
+
+fn whole_match<'a>(recogniser: &'a Recogniser, reading: &'a Reading) -> Option<Match<'a>> {
+    let found = recogniser.phrases.find(reading).next()?;
+    let whole = found.start == 0 && found.end == reading.tokens.len();
+    (whole && !found.meaning.categories.is_empty()).then_some(found)
+}
+
+fn read_item(recogniser: &Recogniser, item: &str, speaks_of_parts: bool, said: &mut Said) {
+    let reading = recogniser.lexicon.read_folded(item);
+    if reading.tokens.is_empty() {
+        return;
+    }
+    let matches: Vec<Match<'_>> = recogniser
+        .phrases
+        .find(&reading)
+        .filter(|found| !found.meaning.brand && !found.meaning.categories.is_empty())
+        .collect();
+    let described = |found: &Match<'_>| reading.tokens[found.start].described;
+    let own = reading.tokens.iter().filter(|token| !token.described).count();
+    let cyrillic = reading.tokens.iter().any(|token| token.cyrillic);
+    let mut heads = matches.iter().filter(|found| !described(found));
+    let head = if cyrillic { heads.next() } else { heads.next_back() }.map(|found| found.start);
+    for found in &matches {
+        let share = (found.end - found.start) as f32 / own.max(1) as f32;
+        if described(found) || (speaks_of_parts && own == 0) {
+            add_all(&mut said.part_of, found, CONTEXT);
+        } else if head == Some(found.start) {
+            let whole = found.start == 0 && found.end == reading.tokens.len();
+            let strength = if whole { WHOLE } else { HEAD + HEAD_SHARE * share.min(1.0) };
+            let list = if speaks_of_parts { &mut said.part_of } else { &mut said.named };
+            add_all(list, found, strength);
+        } else {
+            add_all(&mut said.named, found, ASIDE);
+        }
+    }
+    let own_words = if own > 0 { reading.undescribed() } else { reading };
+    for (category, share) in recogniser.rarity.find(&own_words, MAX_WORDS) {
+        if share >= WORDS_SHARE {
+            add(&mut said.words, category as usize, share);
+        }
+    }
+}
+
+fn add_all(list: &mut Vec<(usize, f32)>, found: &Match<'_>, strength: f32) {
+    for (category, weight) in &found.meaning.categories {
+        add(list, *category as usize, strength * weight);
+    }
+}
+
+pub(super) fn add(list: &mut Vec<(usize, f32)>, category: usize, strength: f32) {
+    match list.iter_mut().find(|(known, _)| *known == category) {
+        Some(known) => known.1 = known.1.max(strength),
+        None => list.push((category, strength)),
+    }
+}
+
+/// The things that a segment lists, without the words that say nothing and those that mean parts. What «и» adds to a thing
+/// that something is for («для бани и сауны») is for it, too.
+fn items(recogniser: &Recogniser, folded: &str) -> Vec<String> {
+    let mut items: Vec<String> = Vec::new();
+    for part in folded.split([',', ';', '/', '|', '(', ')', '&', '+', '\\']) {
+        let mut made_for: Option<&str> = None;
+        for joined in part.split(" и ").flat_map(|part| part.split(" and ")) {
+            let own = words::split(joined).find(|word| lexicon::is_part_of(word));
+            let kept: Vec<&str> =
+                words::split(joined).filter(|word| recogniser.generics.word(word) == Word::Content).collect();
+            if !kept.is_empty() {
+                let before = made_for.filter(|_| own.is_none());
+                items.push(before.into_iter().chain(kept).collect::<Vec<_>>().join(" "));
+            }
+            made_for = own.or(made_for);
+        }
+    }
+    items
+}
