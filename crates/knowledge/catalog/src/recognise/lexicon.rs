@@ -185,8 +185,18 @@ impl Lexicon {
         if let Some(id) = self.by_word.get(word) {
             return *id;
         }
-        self.by_stem.get(words::stem(word).as_ref()).copied().unwrap_or(UNKNOWN)
+        let known = self.by_stem.get(words::stem(word).as_ref()).copied();
+        known.or_else(|| self.id(&without_lookalikes(word)?).into()).unwrap_or(UNKNOWN)
     }
+}
+
+/// A Russian word with Latin letters that look the same; none when it has none.
+fn without_lookalikes(word: &str) -> Option<String> {
+    const LATIN: &str = "aceopxykmtb";
+    const RUSSIAN: &str = "асеорхукмтв";
+    let is_mixed = word.chars().any(|c| ('а'..='я').contains(&c)) && word.contains(|c| LATIN.contains(c));
+    let russian = |c: char| LATIN.find(c).and_then(|at| RUSSIAN.chars().nth(at)).unwrap_or(c);
+    is_mixed.then(|| word.chars().map(russian).collect())
 }
 
 /// Whether what follows the word is what the thing is made for.

@@ -13,6 +13,8 @@ mod values;
 pub use attributes::{AttributeProblem, Given, ProblemKind, RecognisedAttributes, Source, Typed, Value};
 pub use evidence::{Decision, Evidence, EvidenceKind, MAX_TITLES, SUGGESTED, SellerCategory, TAKEN};
 
+use rustc_hash::FxHashMap;
+
 use crate::model::Catalog;
 use evidence::Generics;
 use lexicon::Lexicon;
@@ -51,6 +53,8 @@ pub struct Recogniser {
     /// Of each category the one above it.
     parents: Vec<Option<usize>>,
     generics: Generics,
+    /// Paths of other taxonomies, folded.
+    known_paths: FxHashMap<String, usize>,
 }
 
 impl Catalog {
@@ -65,7 +69,19 @@ impl Catalog {
             |category: &crate::model::Category| category.parent.as_deref().and_then(|id| self.index_of(id));
         let parents = self.categories().iter().map(parent).collect();
         let generics = Generics::build(self);
-        Recogniser { catalog: self.clone(), lexicon, phrases, rarity, values, context, parents, generics }
+        let foreign = self.inner.foreign.iter();
+        let known_paths = foreign.map(|(name, category)| (folded_path(name.split('>')), *category)).collect();
+        Recogniser {
+            catalog: self.clone(),
+            lexicon,
+            phrases,
+            rarity,
+            values,
+            context,
+            parents,
+            generics,
+            known_paths,
+        }
     }
 }
 
@@ -100,6 +116,11 @@ impl Recogniser {
         Recognised { category, score, confident, suggestions }
     }
 
+    /// The category of a path that is one of another taxonomy's.
+    fn known_path(&self, path: &[&str]) -> Option<usize> {
+        (path.len() > 1).then(|| self.known_paths.get(&folded_path(path.iter().copied())).copied()).flatten()
+    }
+
     /// Whether a category is the other or lies below it.
     fn is_under(&self, category: usize, above: usize) -> bool {
         std::iter::successors(Some(category), |at| self.parents[*at]).any(|at| at == above)
@@ -125,6 +146,10 @@ impl Recogniser {
     ) -> RecognisedAttributes {
         attributes::recognise(self, category, given, title)
     }
+}
+
+fn folded_path<'a>(path: impl Iterator<Item = &'a str>) -> String {
+    path.map(|segment| words::fold(segment.trim())).collect::<Vec<_>>().join(">")
 }
 
 fn context(catalog: &Catalog, lexicon: &Lexicon) -> Vec<Vec<u32>> {

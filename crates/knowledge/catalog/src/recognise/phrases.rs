@@ -53,6 +53,9 @@ impl Phrases {
                 mean(&mut rows, lexicon, synonym, index, 1.0);
             }
         }
+        for (name, category) in catalog.inner.foreign.iter().filter(|(name, _)| !name.contains('>')) {
+            mean(&mut rows, lexicon, name, *category as u32, 1.0);
+        }
         add_values(catalog, lexicon, &mut rows);
         let mut rows: Vec<(String, Meaning)> = rows.into_iter().filter(|(row, _)| !row.is_empty()).collect();
         rows.sort_by(|a, b| a.0.cmp(&b.0));

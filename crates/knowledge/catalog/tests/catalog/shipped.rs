@@ -7,11 +7,12 @@ fn it_keeps_every_rule_and_every_file_is_in_the_program() {
     let folder = std::path::Path::new("../../../catalog");
     let problems = catalog::check(folder).unwrap();
     assert!(problems.is_empty(), "{problems:#?}");
-    let mut on_disk: Vec<String> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| format!("catalog/{}", entry.unwrap().file_name().display()))
-        .filter(|name| name.ends_with(".catalog"))
-        .collect();
+    let files = |within: &str| {
+        let entries = std::fs::read_dir(folder.join(within)).unwrap();
+        let names = entries.map(|entry| format!("catalog/{within}{}", entry.unwrap().file_name().display()));
+        names.filter(|name| name.ends_with(".catalog") || name.ends_with(".map")).collect::<Vec<_>>()
+    };
+    let mut on_disk = [files(""), files("maps/")].concat();
     on_disk.sort();
     let mut compiled: Vec<String> = Catalog::shipped_files().into_iter().map(|file| file.name).collect();
     compiled.sort();

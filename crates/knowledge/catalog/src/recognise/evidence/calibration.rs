@@ -24,8 +24,8 @@ pub(super) const KINDS: [EvidenceKind; 14] = [
 ];
 
 const WEIGHTS: [f32; KINDS.len()] =
-    [1.92, 0.09, 1.52, 0.58, -0.12, 1.41, 0.35, -0.16, 1.02, -0.81, -0.32, 2.03, -1.72, 3.13];
-const BIAS: f32 = -0.31;
+    [2.19, 0.09, 1.78, 0.79, -0.39, 0.93, 0.33, -0.84, 0.95, -1.18, -0.23, 1.36, -1.61, 3.13];
+const BIAS: f32 = 0.07;
 
 pub(super) fn weight(kind: EvidenceKind) -> f32 {
     WEIGHTS[kind as usize]

@@ -9,6 +9,8 @@ use super::{Evidence, EvidenceKind, SellerCategory};
 
 /// Titles must name a category so often to bring it up.
 const VOTED: f32 = 0.12;
+/// With so much evidence of its own the profile counts in full.
+const ENOUGH: f32 = 0.25;
 /// The branch of a seller who has less of it than this is strange to them.
 const STRANGE: f32 = 0.1;
 
@@ -49,15 +51,20 @@ pub(super) fn gather(recogniser: &Recogniser, category: &SellerCategory<'_>) -> 
         .filter(|said| !said.empty)
         .collect();
     let mut leaf = said.pop().unwrap_or_default();
+    if let Some(known) = recogniser.known_path(category.path) {
+        leaf = Said { named: vec![(known, 1.0)], ..Said::default() };
+    }
     // A segment that says nothing leaves it to the one above.
     while leaf.is_silent()
         && let Some(next) = said.pop()
     {
         leaf = next;
     }
-    let above = said.iter().rev().find(|said| !said.named.is_empty()).cloned().unwrap_or_default();
+    let mut above = said.iter().rev().find(|said| !said.named.is_empty()).cloned().unwrap_or_default();
     if leaf.only_parts {
         leaf.part_of.clone_from(&above.named);
+        // Parts have a category of their own where there is one.
+        above.named.retain(|(one, _)| recogniser.generics.parts_of(*one) == *one);
     }
     let path = Path { leaf, above, all: said };
     let votes = votes::count(recogniser, category.titles);
@@ -79,17 +86,31 @@ pub(super) fn weigh(
         let (category, mut amounts) = (*category, *amounts);
         if let Some(profile) = profile {
             let share = profile.share(recogniser.branch(category));
-            amounts[EvidenceKind::Profile as usize] = share;
+            amounts[EvidenceKind::Profile as usize] = share * (own_evidence(&amounts) / ENOUGH).min(1.0);
             let strange = if share < STRANGE { profile.known() } else { 0.0 };
             amounts[EvidenceKind::Strange as usize] = strange;
             let words = amounts[EvidenceKind::Words as usize];
-            amounts[EvidenceKind::WordsAtHome as usize] = words * share;
+            amounts[EvidenceKind::WordsAtHome as usize] =
+                words * share.max(amounts[EvidenceKind::Branch as usize]);
         }
         let probability = calibration::probability(&amounts);
         candidates.push(Candidate { category, probability, amounts });
     }
     candidates.sort_by(|a, b| b.probability.total_cmp(&a.probability).then(b.category.cmp(&a.category)));
     candidates
+}
+
+/// What speaks for a category itself. Without any, the profile does not count.
+fn own_evidence(amounts: &[f32; KINDS.len()]) -> f32 {
+    let kinds = [
+        EvidenceKind::Name,
+        EvidenceKind::Words,
+        EvidenceKind::PartOf,
+        EvidenceKind::NearName,
+        EvidenceKind::NamedAbove,
+        EvidenceKind::Titles,
+    ];
+    kinds.iter().map(|kind| amounts[*kind as usize]).sum()
 }
 
 /// A path as it was read.
@@ -124,10 +145,11 @@ fn amounts(recogniser: &Recogniser, category: usize, path: &Path, votes: &Votes)
     let name = amount_of(&leaf.named, category);
     let mut set = |kind: EvidenceKind, amount: f32| amounts[kind as usize] = amount;
     set(EvidenceKind::Name, name);
-    set(EvidenceKind::Words, if name > 0.0 { 0.0 } else { amount_of(&leaf.words, category) });
+    let words = if name > 0.0 { 0.0 } else { amount_of(&leaf.words, category) };
+    set(EvidenceKind::Words, words);
     let part_of = leaf.part_of.iter().map(|(of, strength)| match category {
         _ if recogniser.generics.parts_of(*of) == category => *strength,
-        _ if *of == category => 0.7 * strength,
+        _ if *of == category => 0.4 * strength,
         _ => 0.0,
     });
     set(EvidenceKind::PartOf, most(part_of));
@@ -150,6 +172,7 @@ fn amounts(recogniser: &Recogniser, category: usize, path: &Path, votes: &Votes)
         EvidenceKind::OtherTitles,
         most(votes.branches.iter().filter(|(one, _)| *one != own).map(|(_, share)| *share)),
     );
+    set(EvidenceKind::WordsAtHome, words * branch);
     let general = !recogniser.catalog.inner.children[category].is_empty();
     set(EvidenceKind::General, if general { 1.0 } else { 0.0 });
     amounts

@@ -98,6 +98,9 @@ const PARTS: &[&str] = &[
     "оснастка",
 ];
 
+/// A category whose name has one of these holds parts or accessories of its neighbours.
+const HOLDS_PARTS: &[&str] = &["запчасти", "аксессуары", "комплектующие", "parts", "accessories"];
+
 /// The stems of these words, and for each category the one that holds parts or accessories of it.
 pub(in crate::recognise) struct Generics {
     empty: FxHashSet<String>,
@@ -115,15 +118,17 @@ pub(super) enum Word {
 
 impl Generics {
     pub(in crate::recognise) fn build(catalog: &Catalog) -> Self {
-        let stems = |words: &[&str]| words.iter().flat_map(|word| words::stems(word)).collect();
+        let stems = |words: &[&str]| -> FxHashSet<String> {
+            words.iter().flat_map(|word| words::stems(word)).collect()
+        };
         let (empty, parts) = (stems(EMPTY), stems(PARTS));
         let mut generics = Self { empty, parts, parts_of: Vec::new() };
+        let holds: FxHashSet<String> = stems(HOLDS_PARTS);
+        let speaks = |name: &str| words::stems(name).iter().any(|stem| holds.contains(stem));
         let named: Vec<bool> = catalog
             .categories()
             .iter()
-            .map(|category| {
-                generics.speaks_of_parts(&category.names.ru) || generics.speaks_of_parts(&category.names.en)
-            })
+            .map(|category| speaks(&category.names.ru) || speaks(&category.names.en))
             .collect();
         generics.parts_of = (0..named.len()).map(|index| parts_of(catalog, &named, index)).collect();
         generics
@@ -144,10 +149,6 @@ impl Generics {
             Word::Content
         }
     }
-
-    fn speaks_of_parts(&self, name: &str) -> bool {
-        words::stems(name).iter().any(|stem| self.parts.contains(stem))
-    }
 }
 
 fn parts_of(catalog: &Catalog, named: &[bool], index: usize) -> usize {
@@ -158,7 +159,11 @@ fn parts_of(catalog: &Catalog, named: &[bool], index: usize) -> usize {
     let below = inner.children[index].iter().copied().find(|child| named[*child]);
     let beside = || {
         let parent = catalog.index_of(inner.categories[index].parent.as_deref()?)?;
-        inner.children[parent].iter().copied().find(|child| named[*child])
+        // Children of a root are far from each other: what they share must show in their attributes.
+        let own = |category: usize| &inner.categories[category].own_attributes;
+        let shares = |other: usize| own(other).iter().any(|attribute| own(index).contains(attribute));
+        let is_root = inner.categories[parent].parent.is_none();
+        inner.children[parent].iter().copied().find(|child| named[*child] && (!is_root || shares(*child)))
     };
     below.or_else(beside).unwrap_or(index)
 }

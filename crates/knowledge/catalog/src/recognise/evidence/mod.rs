@@ -19,7 +19,7 @@ pub(super) use generic::Generics;
 use profile::Profile;
 
 /// From this probability on a category is taken.
-pub const TAKEN: f32 = 0.6;
+pub const TAKEN: f32 = 0.57;
 /// From this probability on a category is suggested.
 pub const SUGGESTED: f32 = 0.12;
 /// The titles of a seller's category that are read; more add nothing.
@@ -86,7 +86,7 @@ pub enum EvidenceKind {
     Profile,
     /// The seller has hardly any other offers of its branch.
     Strange,
-    /// Words of the last segment are words of its names, and the seller's other offers are of its branch.
+    /// Words of the last segment are words of its names, and a segment above or the seller's other offers are of its branch.
     WordsAtHome,
 }
 

@@ -60,11 +60,16 @@ pub(super) fn read(recogniser: &Recogniser, segment: &str) -> Said {
         let (list, strength) =
             if described { (&mut said.part_of, CONTEXT) } else { (&mut said.named, WHOLE) };
         add_all(list, &found, strength);
+        add_words(recogniser, &whole, 1.0, &mut said);
         return said;
     }
     let speaks_of_parts = kinds.contains(&Word::Parts);
-    for item in items(recogniser, &folded) {
-        read_item(recogniser, &item, speaks_of_parts, &mut said);
+    let items = items(recogniser, &folded);
+    let share = 0.5 + 0.5 / items.len().max(1) as f32;
+    for item in &items {
+        let reading = recogniser.lexicon.read_folded(item);
+        read_item(recogniser, &reading, speaks_of_parts, &mut said);
+        add_words(recogniser, &reading, share, &mut said);
     }
     said
 }
@@ -75,14 +80,10 @@ fn whole_match<'a>(recogniser: &'a Recogniser, reading: &'a Reading) -> Option<M
     (whole && !found.meaning.categories.is_empty()).then_some(found)
 }
 
-fn read_item(recogniser: &Recogniser, item: &str, speaks_of_parts: bool, said: &mut Said) {
-    let reading = recogniser.lexicon.read_folded(item);
-    if reading.tokens.is_empty() {
-        return;
-    }
+fn read_item(recogniser: &Recogniser, reading: &Reading, speaks_of_parts: bool, said: &mut Said) {
     let matches: Vec<Match<'_>> = recogniser
         .phrases
-        .find(&reading)
+        .find(reading)
         .filter(|found| !found.meaning.brand && !found.meaning.categories.is_empty())
         .collect();
     let described = |found: &Match<'_>| reading.tokens[found.start].described;
@@ -103,10 +104,15 @@ fn read_item(recogniser: &Recogniser, item: &str, speaks_of_parts: bool, said: &
             add_all(&mut said.named, found, ASIDE);
         }
     }
-    let own_words = if own > 0 { reading.undescribed() } else { reading };
-    for (category, share) in recogniser.rarity.find(&own_words, MAX_WORDS) {
-        if share >= WORDS_SHARE {
-            add(&mut said.words, category as usize, share);
+}
+
+/// Categories of which single words are named. Of several things that are listed, each says less.
+fn add_words(recogniser: &Recogniser, reading: &Reading, share: f32, said: &mut Said) {
+    let own = reading.undescribed();
+    let own = if own.tokens.is_empty() { reading } else { &own };
+    for (category, words) in recogniser.rarity.find(own, MAX_WORDS) {
+        if words >= WORDS_SHARE {
+            add(&mut said.words, category as usize, words * share);
         }
     }
 }

@@ -12,6 +12,8 @@ pub(super) struct Votes {
     pub(super) branches: Vec<(usize, f32)>,
 }
 
+/// A single title proves little: as if so many others said nothing.
+const DOUBT: f32 = 0.7;
 /// A title that only has words of a category's names.
 const BY_WORDS: f32 = 0.5;
 /// A title that only names a maker whose goods are of the category.
@@ -19,8 +21,10 @@ const BY_MAKER: f32 = 0.4;
 
 pub(super) fn count(recogniser: &Recogniser, titles: &[&str]) -> Votes {
     let mut votes = Votes::default();
-    let titles = &titles[..titles.len().min(MAX_TITLES)];
-    let each = 1.0 / titles.len().max(1) as f32;
+    let mut titles = titles[..titles.len().min(MAX_TITLES)].to_vec();
+    titles.sort_unstable();
+    titles.dedup();
+    let each = 1.0 / (titles.len() as f32 + DOUBT);
     for title in titles {
         for (category, vote) in of_title(recogniser, title) {
             add(&mut votes.own, category, vote * each);
