@@ -1,11 +1,11 @@
 //! The categories that come into question, and the numbers that speak for each.
 
 use super::super::Recogniser;
-use super::calibration::{self, KINDS};
+use super::calibration::{self, Amounts, WEIGHTS};
 use super::names::{self, Said};
 use super::profile::Profile;
 use super::votes::{self, Votes};
-use super::{Evidence, EvidenceKind, SellerCategory};
+use super::{Evidence, EvidenceKind, SellerCategory, TAKEN};
 
 /// Titles must name a category so often to bring it up.
 const VOTED: f32 = 0.12;
@@ -19,18 +19,14 @@ const STRANGE: f32 = 0.1;
 pub(super) struct Candidate {
     pub(super) category: usize,
     pub(super) probability: f32,
-    amounts: [f32; KINDS.len()],
+    amounts: Amounts,
 }
 
 impl Candidate {
     pub(super) fn evidence(&self) -> Vec<Evidence> {
-        let all = KINDS.iter().zip(self.amounts);
+        let all = WEIGHTS.iter().zip(self.amounts);
         all.filter(|(_, amount)| *amount != 0.0)
-            .map(|(kind, amount)| Evidence {
-                kind: *kind,
-                amount,
-                weight: amount * calibration::weight(*kind),
-            })
+            .map(|((kind, weight), amount)| Evidence { kind: *kind, amount, weight: amount * weight })
             .collect()
     }
 }
@@ -39,7 +35,7 @@ impl Candidate {
 pub(super) struct Gathered {
     /// The path says anything.
     pub(super) by_path: bool,
-    candidates: Vec<(usize, [f32; KINDS.len()])>,
+    candidates: Vec<(usize, Amounts)>,
 }
 
 /// Reads path and titles.
@@ -54,11 +50,11 @@ pub(super) fn gather(recogniser: &Recogniser, category: &SellerCategory<'_>) -> 
     if let Some(known) = recogniser.known_path(category.path) {
         leaf = Said { named: vec![(known, 1.0)], ..Said::default() };
     }
-    // A segment that says nothing leaves it to the one above.
-    while leaf.is_silent()
+    // A segment that names nothing leaves it to the one above.
+    while leaf.names_nothing()
         && let Some(next) = said.pop()
     {
-        leaf = next;
+        leaf = next.behind(&leaf);
     }
     let mut above = said.iter().rev().find(|said| !said.named.is_empty()).cloned().unwrap_or_default();
     if leaf.only_parts {
@@ -96,12 +92,42 @@ pub(super) fn weigh(
         let probability = calibration::probability(&amounts);
         candidates.push(Candidate { category, probability, amounts });
     }
+    if let Some(profile) = profile {
+        suggest_profile(profile, &mut candidates);
+    }
     candidates.sort_by(|a, b| b.probability.total_cmp(&a.probability).then(b.category.cmp(&a.category)));
+    prefer_leaves(recogniser, &mut candidates);
     candidates
 }
 
+/// A branch is decided for only where nothing below it is sure enough.
+fn prefer_leaves(recogniser: &Recogniser, candidates: &mut Vec<Candidate>) {
+    let below = |candidates: &[Candidate]| {
+        let best = candidates.first()?.category;
+        candidates.iter().position(|one| {
+            one.category != best && one.probability >= TAKEN && recogniser.is_under(one.category, best)
+        })
+    };
+    while let Some(leaf) = below(candidates) {
+        let leaf = candidates.remove(leaf);
+        candidates.insert(0, leaf);
+    }
+}
+
+/// What the seller sells most is worth suggesting, whatever it is called; it is never taken for that alone.
+fn suggest_profile(profile: &Profile, candidates: &mut Vec<Candidate>) {
+    for (category, share) in profile.main_branches() {
+        if !candidates.iter().any(|one| one.category == category) {
+            let mut amounts = [0.0; WEIGHTS.len()];
+            amounts[EvidenceKind::Profile as usize] = share;
+            let probability = calibration::probability(&amounts).min(TAKEN * 0.9);
+            candidates.push(Candidate { category, probability, amounts });
+        }
+    }
+}
+
 /// What speaks for a category itself. Without any, the profile does not count.
-fn own_evidence(amounts: &[f32; KINDS.len()]) -> f32 {
+fn own_evidence(amounts: &Amounts) -> f32 {
     let kinds = [
         EvidenceKind::Name,
         EvidenceKind::Words,
@@ -139,8 +165,8 @@ fn brought_up(recogniser: &Recogniser, path: &Path, votes: &Votes) -> Vec<usize>
     found
 }
 
-fn amounts(recogniser: &Recogniser, category: usize, path: &Path, votes: &Votes) -> [f32; KINDS.len()] {
-    let mut amounts = [0.0; KINDS.len()];
+fn amounts(recogniser: &Recogniser, category: usize, path: &Path, votes: &Votes) -> Amounts {
+    let mut amounts = [0.0; WEIGHTS.len()];
     let leaf = &path.leaf;
     let name = amount_of(&leaf.named, category);
     let mut set = |kind: EvidenceKind, amount: f32| amounts[kind as usize] = amount;

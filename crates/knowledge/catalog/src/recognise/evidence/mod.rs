@@ -19,9 +19,9 @@ pub(super) use generic::Generics;
 use profile::Profile;
 
 /// From this probability on a category is taken.
-pub const TAKEN: f32 = 0.57;
+pub const TAKEN: f32 = 0.5;
 /// From this probability on a category is suggested.
-pub const SUGGESTED: f32 = 0.12;
+pub const SUGGESTED: f32 = 0.1;
 /// The titles of a seller's category that are read; more add nothing.
 pub const MAX_TITLES: usize = 24;
 

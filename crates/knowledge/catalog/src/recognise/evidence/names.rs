@@ -21,6 +21,19 @@ pub(super) struct Said {
 }
 
 impl Said {
+    pub(super) fn names_nothing(&self) -> bool {
+        self.named.is_empty() && self.part_of.is_empty() && !self.only_parts
+    }
+
+    /// What is said with a segment below that names nothing: a little less, and the words of both.
+    pub(super) fn behind(mut self, below: &Self) -> Self {
+        self.named.iter_mut().chain(&mut self.part_of).for_each(|(_, strength)| *strength *= BEHIND);
+        for (category, share) in &below.words {
+            add(&mut self.words, *category, share * BEHIND);
+        }
+        self
+    }
+
     pub(super) fn is_silent(&self) -> bool {
         self.named.is_empty() && self.part_of.is_empty() && self.words.is_empty() && !self.only_parts
     }
@@ -35,6 +48,8 @@ const HEAD_SHARE: f32 = 0.4;
 const ASIDE: f32 = 0.3;
 /// A thing for it.
 const CONTEXT: f32 = 0.6;
+/// Of a segment that has another below it.
+const BEHIND: f32 = 0.85;
 /// Single words must make up so much of a name.
 const WORDS_SHARE: f32 = 0.3;
 /// So many categories with such words are looked at.

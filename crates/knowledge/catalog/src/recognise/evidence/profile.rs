@@ -7,11 +7,16 @@ use super::candidates::Candidate;
 /// A candidate counts for the profile from this probability on.
 const COUNTS: f32 = 0.5;
 
+/// A branch is one of the seller's main ones from this share on.
+const MAIN: f32 = 0.2;
+
 /// Shares of the seller's offers by branch.
 #[derive(Clone, Debug)]
 pub(super) struct Profile {
     /// Of each category: offers in it and below it.
     below: Vec<f32>,
+    /// Those directly below a root that have any.
+    branches: Vec<usize>,
     all: f32,
     undecided: f32,
 }
@@ -22,7 +27,12 @@ impl Profile {
         categories: &[SellerCategory<'_>],
         decided: &[Vec<Candidate>],
     ) -> Self {
-        let mut profile = Self { below: vec![0.0; recogniser.parents.len()], all: 0.0, undecided: 0.0 };
+        let mut profile = Self {
+            below: vec![0.0; recogniser.parents.len()],
+            branches: Vec::new(),
+            all: 0.0,
+            undecided: 0.0,
+        };
         for (category, candidates) in categories.iter().zip(decided) {
             profile.count(recogniser, category, candidates, 1.0);
         }
@@ -54,6 +64,10 @@ impl Profile {
         match candidates.first().filter(|best| best.probability >= COUNTS) {
             Some(best) => {
                 self.all += offers;
+                let branch = recogniser.branch(best.category);
+                if !self.branches.contains(&branch) {
+                    self.branches.push(branch);
+                }
                 let up = std::iter::successors(Some(best.category), |at| recogniser.parents[*at]);
                 up.for_each(|at| self.below[at] += offers);
             }
@@ -65,6 +79,11 @@ impl Profile {
     pub(super) fn share(&self, branch: usize) -> f32 {
         let known = self.all + 0.5 * self.undecided;
         if known <= 0.5 { 0.0 } else { (self.below[branch] / known).clamp(0.0, 1.0) }
+    }
+
+    /// The branches that hold a good part of the other offers.
+    pub(super) fn main_branches(&self) -> impl Iterator<Item = (usize, f32)> {
+        self.branches.iter().map(|branch| (*branch, self.share(*branch))).filter(|(_, share)| *share >= MAIN)
     }
 
     /// How much of the seller is known, from 0 to 1.
