@@ -90,6 +90,28 @@ pub enum EvidenceKind {
     WordsAtHome,
 }
 
+impl EvidenceKind {
+    /// As it is kept and shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Words => "words",
+            Self::PartOf => "part_of",
+            Self::NearName => "near_name",
+            Self::OtherName => "other_name",
+            Self::NamedAbove => "named_above",
+            Self::Branch => "branch",
+            Self::OtherBranch => "other_branch",
+            Self::Titles => "titles",
+            Self::OtherTitles => "other_titles",
+            Self::General => "general",
+            Self::Profile => "profile",
+            Self::Strange => "strange",
+            Self::WordsAtHome => "words_at_home",
+        }
+    }
+}
+
 impl Recogniser {
     /// Decides all categories of one seller. The order of the answers is that of the categories.
     pub fn decide(&self, categories: &[SellerCategory<'_>]) -> Vec<Decision> {
