@@ -43,6 +43,11 @@ impl Survey {
         self.decisions.get(&name_of(path))
     }
 
+    /// Whatever was decided for the path, now it is this.
+    pub fn set(&mut self, path: &[String], decision: CategoryDecision) {
+        self.insert(name_of(path), decision);
+    }
+
     pub(crate) fn insert(&mut self, name: String, decision: CategoryDecision) {
         self.decisions.insert(name, decision);
     }
@@ -148,8 +153,10 @@ mod tests {
     fn the_titles_that_are_kept_do_not_depend_on_their_order() {
         let titles: Vec<String> = (0..500).map(|number| format!("Стол {number}")).collect();
         let (mut forth, mut back) = (Seen::default(), Seen::default());
-        titles.iter().for_each(|title| forth.note(title.clone()));
-        titles.iter().rev().for_each(|title| back.note(title.clone()));
+        for (one, other) in titles.iter().zip(titles.iter().rev()) {
+            forth.note(one.clone());
+            back.note(other.clone());
+        }
         assert_eq!(forth.titles, back.titles);
         assert_eq!(forth.titles.len(), MAX_TITLES);
     }

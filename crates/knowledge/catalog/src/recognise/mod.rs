@@ -126,6 +126,11 @@ impl Recogniser {
         std::iter::successors(Some(category), |at| self.parents[*at]).any(|at| at == above)
     }
 
+    /// A root with categories below it: it says too little of an offer to hold it.
+    fn is_top(&self, category: usize) -> bool {
+        self.parents[category].is_none() && !self.catalog.inner.children[category].is_empty()
+    }
+
     /// The part of the catalog that a category belongs to: its ancestor below the root, or itself.
     fn branch(&self, category: usize) -> usize {
         let mut at = category;

@@ -49,6 +49,19 @@ fn a_branch_that_is_named_above_restricts_what_is_below() {
 }
 
 #[test]
+fn the_top_of_the_tree_holds_no_offers_but_says_where_to_look() {
+    let titles = ["Чайник Заря", "Чайник Гейзер", "Чайник 2 л"];
+    is(&alone(&["Для дома и дачи"], &titles), "kettles");
+    assert_eq!(alone(&["Электроника"], &["Модель 12", "Модель 14"]).category, None);
+    // A catalog without a tree has nothing else.
+    let text = "category lamps\n  ru Лампы\n  en Lamps\n".to_owned();
+    let file = catalog::SourceFile { name: "flat.catalog".to_owned(), text };
+    let flat = Catalog::from_files(&[file], None).unwrap().recogniser();
+    let found = flat.decide(&[SellerCategory { path: &["Лампы"], titles: &[], offers: 1 }]).remove(0);
+    is(&found, "lamps");
+}
+
+#[test]
 fn a_general_word_below_a_named_parent_means_parts_of_the_parent() {
     for (path, expected) in [
         (&["Велосипеды", "Запчасти"][..], "bicycle-parts"),
@@ -103,6 +116,9 @@ fn a_seller_is_known_by_the_other_categories() {
     assert_eq!(parts[4].as_deref(), Some("body-parts"));
     let furniture = seller(&["Шкафы", "Диваны", "Столы", "Кровати", "Зеркала"]);
     assert_eq!(furniture[4].as_deref(), Some("mirrors"));
+    // The name of a branch is not one of what lies below it.
+    let general = seller(&["Шкафы", "Диваны", "Столы", "Кровати", "Мебель"]);
+    assert_eq!(general[4].as_deref(), Some("furniture"));
     // What is said plainly stays, even if the seller has nothing else of the kind.
     let with_books = seller(&["Амортизаторы", "Сцепление", "Глушители", "Книги и журналы"]);
     assert_ne!(with_books[3].as_deref(), Some("car-parts"));

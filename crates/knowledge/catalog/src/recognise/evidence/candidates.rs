@@ -9,6 +9,8 @@ use super::{Evidence, EvidenceKind, SellerCategory, TAKEN};
 
 /// Titles must name a category so often to bring it up.
 const VOTED: f32 = 0.12;
+/// So much of one kind of evidence means a category itself.
+const MEANT: f32 = 0.3;
 /// With so much evidence of its own the profile counts in full.
 const ENOUGH: f32 = 0.25;
 /// The branch of a seller who has less of it than this is strange to them.
@@ -23,6 +25,18 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
+    /// Something speaks for this category itself, not only for one above it.
+    fn is_meant(&self) -> bool {
+        let kinds = [
+            EvidenceKind::Name,
+            EvidenceKind::PartOf,
+            EvidenceKind::NamedAbove,
+            EvidenceKind::Titles,
+            EvidenceKind::WordsAtHome,
+        ];
+        kinds.iter().any(|kind| self.amounts[*kind as usize] >= MEANT)
+    }
+
     pub(super) fn evidence(&self) -> Vec<Evidence> {
         let all = WEIGHTS.iter().zip(self.amounts);
         all.filter(|(_, amount)| *amount != 0.0)
@@ -55,6 +69,10 @@ pub(super) fn gather(recogniser: &Recogniser, category: &SellerCategory<'_>) -> 
         && let Some(next) = said.pop()
     {
         leaf = next.behind(&leaf);
+    }
+    // The top of the tree is a branch to look in, no name of goods.
+    if !leaf.named.is_empty() && leaf.named.iter().all(|(one, _)| recogniser.is_top(*one)) {
+        said.push(Said { named: std::mem::take(&mut leaf).named, ..Said::default() });
     }
     let mut above = said.iter().rev().find(|said| !said.named.is_empty()).cloned().unwrap_or_default();
     if leaf.only_parts {
@@ -105,7 +123,8 @@ fn prefer_leaves(recogniser: &Recogniser, candidates: &mut Vec<Candidate>) {
     let below = |candidates: &[Candidate]| {
         let best = candidates.first()?.category;
         candidates.iter().position(|one| {
-            one.category != best && one.probability >= TAKEN && recogniser.is_under(one.category, best)
+            let is_below = one.category != best && recogniser.is_under(one.category, best);
+            is_below && one.probability >= TAKEN && one.is_meant()
         })
     };
     while let Some(leaf) = below(candidates) {
@@ -160,8 +179,7 @@ fn brought_up(recogniser: &Recogniser, path: &Path, votes: &Votes) -> Vec<usize>
         .flat_map(|one| std::iter::successors(Some(*one), |at| recogniser.parents[*at]))
         .collect();
     found.extend(parents);
-    // A root says too little of an offer to hold it.
-    found.retain(|one| recogniser.parents[*one].is_some());
+    found.retain(|one| !recogniser.is_top(*one));
     found
 }
 
@@ -171,7 +189,9 @@ fn amounts(recogniser: &Recogniser, category: usize, path: &Path, votes: &Votes)
     let name = amount_of(&leaf.named, category);
     let mut set = |kind: EvidenceKind, amount: f32| amounts[kind as usize] = amount;
     set(EvidenceKind::Name, name);
-    let words = if name > 0.0 { 0.0 } else { amount_of(&leaf.words, category) };
+    // The name of a branch has words of the names below it: they say nothing for those.
+    let below = leaf.named.iter().any(|(one, _)| recogniser.is_under(category, *one));
+    let words = if below { 0.0 } else { amount_of(&leaf.words, category) };
     set(EvidenceKind::Words, words);
     let part_of = leaf.part_of.iter().map(|(of, strength)| match category {
         _ if recogniser.generics.parts_of(*of) == category => *strength,
