@@ -31,6 +31,7 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "maps/google.map",
     "maps/japanese.map",
     "maps/polish.map",
+    "maps/segments.map",
     "maps/ukrainian.map",
 ];
 

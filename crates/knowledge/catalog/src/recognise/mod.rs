@@ -63,12 +63,12 @@ impl Catalog {
         let mut lexicon = Lexicon::default();
         let phrases = Phrases::build(self, &mut lexicon);
         let values = Values::build(self, &mut lexicon);
-        let rarity = Rarity::build(self, &lexicon);
+        let generics = Generics::build(self);
+        let rarity = Rarity::build(self, &lexicon, &generics);
         let context = context(self, &lexicon);
         let parent =
             |category: &crate::model::Category| category.parent.as_deref().and_then(|id| self.index_of(id));
         let parents = self.categories().iter().map(parent).collect();
-        let generics = Generics::build(self);
         let foreign = self.inner.foreign.iter();
         let known_paths = foreign.map(|(name, category)| (folded_path(name.split('>')), *category)).collect();
         Recogniser {
@@ -119,6 +119,11 @@ impl Recogniser {
     /// The category of a path that is one of another taxonomy's.
     fn known_path(&self, path: &[&str]) -> Option<usize> {
         (path.len() > 1).then(|| self.known_paths.get(&folded_path(path.iter().copied())).copied()).flatten()
+    }
+
+    /// The category of a segment that a map names as one (`Women >`).
+    fn known_segment(&self, folded: &str) -> Option<usize> {
+        self.known_paths.get(&format!("{}>", folded.trim())).copied()
     }
 
     /// Whether a category is the other or lies below it.

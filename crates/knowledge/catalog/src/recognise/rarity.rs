@@ -1,5 +1,6 @@
 //! When no phrase is known: single words, weighed by how rare they are among the categories.
 
+use super::evidence::Generics;
 use super::lexicon::{Lexicon, Reading, UNKNOWN};
 use crate::model::Catalog;
 
@@ -16,20 +17,18 @@ pub(super) struct Rarity {
 const COMMON: usize = 400;
 
 impl Rarity {
-    pub(super) fn build(catalog: &Catalog, lexicon: &Lexicon) -> Self {
+    pub(super) fn build(catalog: &Catalog, lexicon: &Lexicon, generics: &Generics) -> Self {
         let mut names: Vec<Vec<u32>> = vec![Vec::new(); lexicon.len() + 1];
         let mut owners = Vec::new();
         let mut of_name: Vec<Vec<u32>> = Vec::new();
         for (index, category) in catalog.categories().iter().enumerate() {
             let texts = [category.names.ru.as_str(), &category.names.en];
             for text in texts.into_iter().chain(category.synonyms.all()) {
-                let mut words: Vec<u32> = lexicon
-                    .read(text)
-                    .tokens
-                    .iter()
-                    .filter(|token| token.telling)
-                    .map(|token| token.id)
-                    .collect();
+                // What a thing is made for is not the thing: «запчасти для планшетов» are no tablets.
+                let reading = lexicon.read(text);
+                let own = if generics.speaks_of_parts(text) { reading.undescribed() } else { reading };
+                let telling = own.tokens.iter().filter(|token| token.telling);
+                let mut words: Vec<u32> = telling.map(|token| token.id).collect();
                 words.sort_unstable();
                 words.dedup();
                 for word in &words {

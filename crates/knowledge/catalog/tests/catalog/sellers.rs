@@ -46,6 +46,8 @@ fn every_segment_of_a_path_counts() {
 fn a_branch_that_is_named_above_restricts_what_is_below() {
     is(&alone(&["Автозапчасти", "Кузов", "Двери"], &[]), "body-parts");
     is(&alone(&["Ремонт и стройка", "Двери"], &[]), "doors");
+    is(&alone(&["Women", "Jeans"], &[]), "womens-jeans");
+    is(&alone(&["Сантехника", "Смесители", "Для кухни"], &[]), "taps");
 }
 
 #[test]

@@ -9,6 +9,8 @@ use super::{Evidence, EvidenceKind, SellerCategory, TAKEN};
 
 /// Titles must name a category so often to bring it up.
 const VOTED: f32 = 0.12;
+/// Another branch of the same root is less strange.
+const SAME_ROOT: f32 = 0.5;
 /// So much of one kind of evidence means a category itself.
 const MEANT: f32 = 0.3;
 /// With so much evidence of its own the profile counts in full.
@@ -80,7 +82,14 @@ pub(super) fn gather(recogniser: &Recogniser, category: &SellerCategory<'_>) -> 
         // Parts have a category of their own where there is one.
         above.named.retain(|(one, _)| recogniser.generics.parts_of(*one) == *one);
     }
-    let path = Path { leaf, above, all: said };
+    let mut path = Path { leaf, above, all: said, rival_at_home: false };
+    let at_home = |(one, _): &(usize, f32)| branches(recogniser, *one, &path.all).0 > 0.0;
+    if path.leaf.named.iter().any(at_home) {
+        // A name inside the branch leaves nothing to guess by single words.
+        path.leaf.words.clear();
+    } else {
+        path.rival_at_home = path.leaf.words.iter().any(at_home);
+    }
     let votes = votes::count(recogniser, category.titles);
     let mut found = brought_up(recogniser, &path, &votes);
     found.sort_unstable();
@@ -165,6 +174,8 @@ struct Path {
     above: Said,
     /// All segments above the leaf.
     all: Vec<Said>,
+    /// The leaf names nothing in the branches of the segments above, but has words of something there.
+    rival_at_home: bool,
 }
 
 /// The categories that anything names, and those above them that may hold offers.
@@ -207,7 +218,7 @@ fn amounts(recogniser: &Recogniser, category: usize, path: &Path, votes: &Votes)
     set(EvidenceKind::NamedAbove, amount_of(&path.above.named, category));
     let (branch, other) = branches(recogniser, category, &path.all);
     set(EvidenceKind::Branch, branch);
-    set(EvidenceKind::OtherBranch, other);
+    set(EvidenceKind::OtherBranch, if path.rival_at_home { 2.0 * other } else { other });
     let under = |top: usize| {
         let votes = votes.own.iter().filter(|(one, _)| recogniser.is_under(*one, top));
         votes.map(|(_, share)| share).sum::<f32>()
@@ -226,21 +237,22 @@ fn amounts(recogniser: &Recogniser, category: usize, path: &Path, votes: &Votes)
 
 /// How much the segments above put a category into their branches, and how much into others.
 fn branches(recogniser: &Recogniser, category: usize, segments: &[Said]) -> (f32, f32) {
-    let (mut branch, mut strongest) = (0.0_f32, 0.0_f32);
+    let (mut branch, mut strongest, mut is_near) = (0.0_f32, 0.0_f32, false);
+    let own = recogniser.branch(category);
     for (named, strength) in segments.iter().flat_map(|said| said.named.iter().chain(&said.part_of)) {
         strongest = strongest.max(*strength);
+        is_near |= recogniser.parents[own] == recogniser.parents[recogniser.branch(*named)];
         let share = if recogniser.is_under(category, *named) {
             1.0
-        } else if recogniser.parents[*named].is_some()
-            && recogniser.is_under(*named, recogniser.branch(category))
-        {
+        } else if !recogniser.is_top(*named) && recogniser.is_under(*named, own) {
             0.5
         } else {
             0.0
         };
         branch = branch.max(share * strength);
     }
-    (branch, if branch > 0.0 { 0.0 } else { strongest })
+    let other = if is_near { SAME_ROOT * strongest } else { strongest };
+    (branch, if branch > 0.0 { 0.0 } else { other })
 }
 
 /// How much the name of one category says for another above or below it.

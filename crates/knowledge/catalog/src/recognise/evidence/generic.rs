@@ -139,6 +139,11 @@ impl Generics {
         self.parts_of[category]
     }
 
+    /// Whether a name is one of parts or accessories of something.
+    pub(in crate::recognise) fn speaks_of_parts(&self, name: &str) -> bool {
+        words::stems(name).iter().any(|stem| self.parts.contains(stem))
+    }
+
     pub(super) fn word(&self, folded: &str) -> Word {
         let stem = words::stem(folded);
         if self.empty.contains(stem.as_ref()) {

@@ -16,13 +16,15 @@ pub(super) struct Said {
     pub(super) words: Vec<(usize, f32)>,
     /// Nothing but words that mean parts of something.
     pub(super) only_parts: bool,
+    /// Nothing but what something is made for: «Для кухни».
+    pub(super) only_for: bool,
     /// Nothing but words that mean nothing.
     pub(super) empty: bool,
 }
 
 impl Said {
     pub(super) fn names_nothing(&self) -> bool {
-        self.named.is_empty() && self.part_of.is_empty() && !self.only_parts
+        self.named.is_empty() && (self.part_of.is_empty() || self.only_for) && !self.only_parts
     }
 
     /// What is said with a segment below that names nothing: a little less, and the words of both.
@@ -30,6 +32,9 @@ impl Said {
         self.named.iter_mut().chain(&mut self.part_of).for_each(|(_, strength)| *strength *= BEHIND);
         for (category, share) in &below.words {
             add(&mut self.words, *category, share * BEHIND);
+        }
+        for (category, strength) in &below.part_of {
+            add(&mut self.part_of, *category, strength * FOR_IT);
         }
         self
     }
@@ -44,10 +49,14 @@ const WHOLE: f32 = 1.0;
 /// The segment has a name as its head, and other words: at least this, more by the share of its words.
 const HEAD: f32 = 0.45;
 const HEAD_SHARE: f32 = 0.4;
+/// A thing for something that is not known.
+const FOR_UNKNOWN: f32 = 0.75;
 /// A name that is not the head.
 const ASIDE: f32 = 0.3;
 /// A thing for it.
 const CONTEXT: f32 = 0.6;
+/// Of what a named thing is made for.
+const FOR_IT: f32 = 0.5;
 /// Of a segment that has another below it.
 const BEHIND: f32 = 0.85;
 /// Single words must make up so much of a name.
@@ -68,14 +77,22 @@ pub(super) fn read(recogniser: &Recogniser, segment: &str) -> Said {
     if said.empty || said.only_parts {
         return said;
     }
+    if let Some(known) = recogniser.known_segment(&folded) {
+        said.named.push((known, WHOLE));
+        return said;
+    }
     let whole = recogniser.lexicon.read_folded(&folded);
     if let Some(found) = whole_match(recogniser, &whole) {
         // «Для ванной» is not a bathroom: it is what is made for one.
         let described = whole.tokens.iter().all(|token| token.described);
+        said.only_for = described;
         let (list, strength) =
             if described { (&mut said.part_of, CONTEXT) } else { (&mut said.named, WHOLE) };
         add_all(list, &found, strength);
-        add_words(recogniser, &whole, 1.0, &mut said);
+        // One word alone may be a word of something else.
+        if whole.tokens.len() == 1 {
+            add_words(recogniser, &whole, 1.0, &mut said);
+        }
         return said;
     }
     let speaks_of_parts = kinds.contains(&Word::Parts);
@@ -106,6 +123,8 @@ fn read_item(recogniser: &Recogniser, reading: &Reading, speaks_of_parts: bool, 
     let cyrillic = reading.tokens.iter().any(|token| token.cyrillic);
     let mut heads = matches.iter().filter(|found| !described(found));
     let head = if cyrillic { heads.next() } else { heads.next_back() }.map(|found| found.start);
+    let made_for_unknown = reading.tokens.iter().any(|token| token.described)
+        && !matches.iter().any(|found| reading.tokens[found.end - 1].described);
     for found in &matches {
         let share = (found.end - found.start) as f32 / own.max(1) as f32;
         if described(found) || (speaks_of_parts && own == 0) {
@@ -113,6 +132,7 @@ fn read_item(recogniser: &Recogniser, reading: &Reading, speaks_of_parts: bool, 
         } else if head == Some(found.start) {
             let whole = found.start == 0 && found.end == reading.tokens.len();
             let strength = if whole { WHOLE } else { HEAD + HEAD_SHARE * share.min(1.0) };
+            let strength = if made_for_unknown { strength * FOR_UNKNOWN } else { strength };
             let list = if speaks_of_parts { &mut said.part_of } else { &mut said.named };
             add_all(list, found, strength);
         } else {

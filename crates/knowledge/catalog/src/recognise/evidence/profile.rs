@@ -8,7 +8,7 @@ use super::candidates::Candidate;
 const COUNTS: f32 = 0.5;
 
 /// A branch is one of the seller's main ones from this share on.
-const MAIN: f32 = 0.2;
+const MAIN: f32 = 0.3;
 
 /// Shares of the seller's offers by branch.
 #[derive(Clone, Debug)]
