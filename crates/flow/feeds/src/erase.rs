@@ -13,7 +13,7 @@ use topics::consume::{Failure, Handler, Undecodable};
 use wire::feeds::{FeedRow, FeedStatus};
 use wire::offers::SellerErasure;
 
-use crate::tables::{ERASED, FEED, QUOTAS, WEBHOOKS};
+use crate::tables::{ERASED, FEED, FEED_CATEGORIES, FEED_SURVEYS, QUOTAS, WEBHOOKS};
 use crate::tasks::FeedKey;
 use crate::{Feeds, Result, cleanup, feed};
 
@@ -60,11 +60,19 @@ async fn erase(tx: &mut Tx, feeds: &Feeds, word: &SellerErasure) -> Result<()> {
             ..FeedRow::default()
         };
         tx.put(&FEED, key.row(), &bare)?;
+        forget_categories(tx, &key).await?;
         feed::schedule(tx, &key, &bare, feeds.clock.now()).await?;
     }
     tx.delete(&QUOTAS, (seller,))?;
     forget_webhooks(tx, seller).await?;
     Ok(tx.put(&ERASED, (seller,), &word.asked_at)?)
+}
+
+async fn forget_categories(tx: &mut Tx, key: &FeedKey) -> Result<()> {
+    for (name, _) in tx.scan(&FEED_CATEGORIES, Range::prefix(key.row(), usize::MAX)?).await? {
+        tx.delete(&FEED_CATEGORIES, name)?;
+    }
+    Ok(tx.delete(&FEED_SURVEYS, key.row())?)
 }
 
 /// They stand by their moment, so the seller's are found by looking at all of the shard.

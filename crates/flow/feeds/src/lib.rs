@@ -51,6 +51,7 @@ pub mod results;
 mod seen;
 mod source;
 pub mod statistics;
+pub mod survey;
 pub mod tables;
 pub mod tasks;
 mod text;
@@ -78,7 +79,7 @@ pub use offer::{FeedAttribute, FeedOffer};
 pub use source::{LazyKnowledge, Unified, Unify};
 pub use tables::tables;
 pub use tasks::FeedKey;
-pub use unify::{Knowledge, Settings, fingerprint, unify};
+pub use unify::{Knowledge, Settings, fingerprint, unify, unify_decided};
 
 /// Batches for the offers; key: the seller.
 pub const FEED_OFFERS_TOPIC: &str = "feed.offers";

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use catalog::Catalog;
+use catalog::{Catalog, Decision, SellerCategory};
 use geo::Places;
 use model::{Content, Issue};
 use wire::feeds::FeedSettings;
 
 use crate::FeedOffer;
+use crate::survey::CategoryDecision;
 use crate::unify::{self, Knowledge};
 
 /// A record made into what the offers understand.
@@ -28,8 +29,18 @@ pub trait Unify: Send + Sync {
     /// does not have it.
     fn of_version(&self, version: u32) -> Option<Arc<dyn Unify>>;
 
+    /// What the seller's own categories are, in their order. Empty: records are recognised one by one.
+    fn decide(&self, _categories: &[SellerCategory<'_>]) -> Vec<Decision> {
+        Vec::new()
+    }
+
     /// Blocking, and pure as far as the load is concerned: the same record gives the same content.
-    fn unify(&self, offer: &FeedOffer, settings: &FeedSettings) -> Unified;
+    fn unify(
+        &self,
+        offer: &FeedOffer,
+        settings: &FeedSettings,
+        decided: Option<&CategoryDecision>,
+    ) -> Unified;
 }
 
 impl Unify for Knowledge {
@@ -41,12 +52,21 @@ impl Unify for Knowledge {
         None
     }
 
-    fn unify(&self, offer: &FeedOffer, settings: &FeedSettings) -> Unified {
+    fn decide(&self, categories: &[SellerCategory<'_>]) -> Vec<Decision> {
+        self.recogniser.decide(categories)
+    }
+
+    fn unify(
+        &self,
+        offer: &FeedOffer,
+        settings: &FeedSettings,
+        decided: Option<&CategoryDecision>,
+    ) -> Unified {
         let mut wanted = unify::Settings { address: settings.address.clone(), ..unify::Settings::default() };
         if !settings.currency.is_empty() {
             wanted.currency.clone_from(&settings.currency);
         }
-        let (content, issues) = unify::unify(offer, self, &wanted);
+        let (content, issues) = unify::unify_decided(offer, self, &wanted, decided);
         Unified::Content(Box::new(content), issues)
     }
 }
@@ -64,6 +84,10 @@ pub struct LazyKnowledge {
 impl LazyKnowledge {
     pub fn new(catalog: Catalog, folder: Option<PathBuf>) -> Self {
         Self { catalog, folder, made: OnceLock::new(), others: Mutex::default() }
+    }
+
+    fn knowledge(&self) -> &Knowledge {
+        self.made.get_or_init(|| Knowledge::new(&self.catalog, Places::shipped()))
     }
 }
 
@@ -86,8 +110,16 @@ impl Unify for LazyKnowledge {
         Some(other)
     }
 
-    fn unify(&self, offer: &FeedOffer, settings: &FeedSettings) -> Unified {
-        let knowledge = self.made.get_or_init(|| Knowledge::new(&self.catalog, Places::shipped()));
-        Unify::unify(knowledge, offer, settings)
+    fn decide(&self, categories: &[SellerCategory<'_>]) -> Vec<Decision> {
+        self.knowledge().recogniser.decide(categories)
+    }
+
+    fn unify(
+        &self,
+        offer: &FeedOffer,
+        settings: &FeedSettings,
+        decided: Option<&CategoryDecision>,
+    ) -> Unified {
+        Unify::unify(self.knowledge(), offer, settings, decided)
     }
 }

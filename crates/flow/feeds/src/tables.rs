@@ -2,13 +2,21 @@
 
 use store::{Space, Table, TableSpec};
 use wire::feeds::{
-    FeedRow, LoaderTask, OfferError, OldTask, QueueRow, QuotaRow, Statistics, Task, WebhookRow,
+    FeedCategory, FeedRow, FeedSurvey, LoaderTask, OfferError, OldTask, QueueRow, QuotaRow, Statistics, Task,
+    WebhookRow,
 };
 
 const SYSTEM: &str = "feeds";
 
 pub const FEED: Table<(String, String), FeedRow> =
     Table::new(SYSTEM, "feed", &["seller_id", "namespace"], Space::Small);
+
+/// (…, the seller's own category) → what it is by the catalog.
+pub const FEED_CATEGORIES: Table<(String, String, String), FeedCategory> =
+    Table::new(SYSTEM, "feed_categories", &["seller_id", "namespace", "seller_category"], Space::Small);
+/// The file by which the feed's categories were decided last.
+pub const FEED_SURVEYS: Table<(String, String), FeedSurvey> =
+    Table::new(SYSTEM, "feed_surveys", &["seller_id", "namespace"], Space::Small);
 
 /// A row for each feed that is fetched; it comes and goes with the feed's url.
 pub const FEED_LOADER_TASK: Table<(String, String), LoaderTask> =
@@ -76,6 +84,8 @@ pub const ERASED: Table<(String,), i64> = Table::new(SYSTEM, "erased", &["seller
 pub fn tables() -> Vec<TableSpec> {
     vec![
         FEED.spec(),
+        FEED_CATEGORIES.spec(),
+        FEED_SURVEYS.spec(),
         FEED_LOADER_TASK.spec(),
         FEED_DUE.spec(),
         TASKS.spec(),

@@ -11,10 +11,11 @@
 //!
 //! Recognition ([`Catalog::recogniser`]) is built once per catalog and then only read. A title is folded, split and
 //! stemmed (crate `words`); the longest known phrases are found in one pass of an automaton whose letters are whole
-//! words; brand names are set aside, since a brand is not a category; what the seller calls the category himself is a
-//! hint that favours its descendants. With no phrase at all, an inverted index weighs single words by their rarity. The
-//! answer carries a score, whether it is good enough to act on, and up to three suggestions for the person who has to
-//! correct it.
+//! words; brand names are set aside, since a brand is not a category. With no phrase at all, an inverted index weighs
+//! single words by their rarity. What sellers call their categories is stronger than titles: all categories of a seller
+//! are decided together ([`Recogniser::decide`]) by their paths, their titles and each other, with a probability and with
+//! what it rests on. The answer says whether it is good enough to act on, and has up to three suggestions for the person
+//! who has to correct it.
 //!
 //! Attribute values come typed: an enum value by its id, a number in the attribute's own unit whatever unit it was
 //! written in, a text, a bool. What does not fit is a problem with the field, the value and, where there is one, a
@@ -45,6 +46,6 @@ pub use model::{
     Attribute, AttributeKind, Catalog, Category, EnumValue, Language, Names, SskuParameter, Synonyms, Unit,
 };
 pub use recognise::{
-    AttributeProblem, Given, ProblemKind, Recognised, RecognisedAttributes, Recogniser, Source, Suggestion,
-    Typed, Value,
+    AttributeProblem, Decision, Evidence, EvidenceKind, Given, MAX_TITLES, ProblemKind, Recognised,
+    RecognisedAttributes, Recogniser, SUGGESTED, SellerCategory, Source, Suggestion, TAKEN, Typed, Value,
 };

@@ -12,6 +12,9 @@ use crate::versions::changed_in;
 
 /// The ending of the files that make up a catalog.
 pub(crate) const EXTENSION: &str = "catalog";
+/// The ending of the files with names of other languages and taxonomies, and their folder within the catalog's.
+pub(crate) const MAP_EXTENSION: &str = "map";
+const MAPS: &str = "maps";
 
 /// A file of a catalog, with the name that problems are reported under.
 #[derive(Clone, Debug)]
@@ -48,6 +51,19 @@ impl Catalog {
 }
 
 pub(crate) fn read_folder(folder: &Path) -> Result<Vec<SourceFile>, Error> {
+    let mut files = read_files(folder, EXTENSION)?;
+    if files.is_empty() {
+        return Err(Error::Empty(folder.display().to_string()));
+    }
+    let maps = folder.join(MAPS);
+    if maps.is_dir() {
+        files.extend(read_files(&maps, MAP_EXTENSION)?);
+    }
+    Ok(files)
+}
+
+/// The files of a folder with this ending, by name.
+fn read_files(folder: &Path, ending: &str) -> Result<Vec<SourceFile>, Error> {
     let read = |path: &Path| {
         let path = path.to_path_buf();
         move |source| Error::Read { path: path.display().to_string(), source }
@@ -55,13 +71,10 @@ pub(crate) fn read_folder(folder: &Path) -> Result<Vec<SourceFile>, Error> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(read(folder))? {
         let path = entry.map_err(read(folder))?.path();
-        if path.extension().is_some_and(|extension| extension == EXTENSION) {
+        if path.extension().is_some_and(|extension| extension == ending) {
             let text = std::fs::read_to_string(&path).map_err(read(&path))?;
             files.push(SourceFile { name: path.display().to_string(), text });
         }
-    }
-    if files.is_empty() {
-        return Err(Error::Empty(folder.display().to_string()));
     }
     files.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(files)

@@ -130,6 +130,8 @@ pub(crate) struct Inner {
     /// Of each category: the attributes by which like offers are told from others, from the root down.
     pub(crate) keys_of: Vec<Vec<usize>>,
     pub(crate) replaced: FxHashMap<String, String>,
+    /// Names of other languages and taxonomies, and the categories that they mean.
+    pub(crate) foreign: Vec<(String, usize)>,
 }
 
 impl Catalog {

@@ -2,10 +2,15 @@
 //!
 //! Reading never stops at a mistake: each one is a problem with its line, and the rest is read on.
 
-use crate::error::Problem;
-use crate::load::SourceFile;
+use std::path::Path;
 
+use crate::error::Problem;
+use crate::load::{MAP_EXTENSION, SourceFile};
+
+mod map;
 mod statements;
+
+pub(crate) use map::ForeignDraft;
 
 /// Everything that the files say, of all versions, not checked yet.
 #[derive(Debug, Default)]
@@ -14,6 +19,7 @@ pub(crate) struct Draft {
     pub(crate) categories: Vec<CategoryDraft>,
     pub(crate) attributes: Vec<AttributeDraft>,
     pub(crate) measures: Vec<MeasureDraft>,
+    pub(crate) foreign: Vec<ForeignDraft>,
 }
 
 /// Where a statement stands.
@@ -127,16 +133,20 @@ enum Block {
 pub(crate) fn parse(files: &[SourceFile]) -> (Draft, Vec<Problem>) {
     let mut draft = Draft { version: 1, ..Draft::default() };
     let mut problems = Vec::new();
+    let (maps, files): (Vec<&SourceFile>, Vec<&SourceFile>) = files
+        .iter()
+        .partition(|file| Path::new(&file.name).extension().is_some_and(|end| end == MAP_EXTENSION));
+    for (at, line) in maps.into_iter().flat_map(lines) {
+        if let Err(message) = map::line(&mut draft, &at, line.trim()) {
+            problems.push(at.problem(message));
+        }
+    }
     for file in files {
         // A line below a block that could not be read is not blamed for having no block.
         let mut block: Option<Option<Block>> = None;
-        for (number, line) in file.text.lines().enumerate() {
-            let at = At { file: file.name.clone(), line: number + 1 };
+        for (at, line) in lines(file) {
             let indented = line.starts_with([' ', '\t']);
             let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
             let done =
                 if indented { within(&mut draft, block, &at, line) } else { open(&mut draft, &at, line) };
             match done {
@@ -152,6 +162,13 @@ pub(crate) fn parse(files: &[SourceFile]) -> (Draft, Vec<Problem>) {
         }
     }
     (draft, problems)
+}
+
+/// The lines that say anything.
+fn lines(file: &SourceFile) -> impl Iterator<Item = (At, &str)> {
+    let all = file.text.lines().enumerate();
+    let telling = all.filter(|(_, line)| !line.trim().is_empty() && !line.trim().starts_with('#'));
+    telling.map(|(number, line)| (At { file: file.name.clone(), line: number + 1 }, line))
 }
 
 fn open(draft: &mut Draft, at: &At, line: &str) -> Result<Option<Block>, String> {

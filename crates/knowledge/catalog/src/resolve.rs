@@ -40,6 +40,8 @@ pub(crate) fn resolve(draft: &Draft, version: u32) -> (Catalog, Vec<Problem>) {
     let keys_of = keys(&in_order, version, &category_index, &plain, &attributes_of, &mut problems);
     let replaced = replacements(draft, version, &category_index, &attribute_index, &mut problems);
 
+    let foreign = foreign(draft, version, &category_index, &mut problems);
+
     let mut children = vec![Vec::new(); made.len()];
     let mut roots = Vec::new();
     for (child, category) in made.iter().enumerate() {
@@ -62,8 +64,29 @@ pub(crate) fn resolve(draft: &Draft, version: u32) -> (Catalog, Vec<Problem>) {
         attributes_of,
         keys_of,
         replaced,
+        foreign,
     };
     (Catalog { inner: Arc::new(inner), changed_in: Arc::default() }, problems)
+}
+
+/// A map is written for the newest version: what an earlier one does not have yet is left out.
+fn foreign(
+    draft: &Draft,
+    version: u32,
+    categories: &FxHashMap<String, usize>,
+    problems: &mut Vec<Problem>,
+) -> Vec<(String, usize)> {
+    let mut all = Vec::new();
+    for one in &draft.foreign {
+        match categories.get(&one.id) {
+            Some(category) => all.extend(one.names.iter().map(|name| (name.clone(), *category))),
+            None if version == draft.version => {
+                problems.push(one.at.problem(format!("there is no category `{}` to map to", one.id)));
+            }
+            None => {}
+        }
+    }
+    all
 }
 
 fn measures(draft: &Draft) -> FxHashMap<&str, Vec<Unit>> {

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::load::SourceFile;
 use crate::model::Catalog;
 
-/// Every file of `catalog/`; a test compares the list with the folder.
+/// Every file of `catalog/` and `catalog/maps/`; a test compares the list with the folder.
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
         &[$((concat!("catalog/", $name), include_str!(concat!("../../../../catalog/", $name)))),*]
@@ -26,6 +26,13 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "property.catalog",
     "services.catalog",
     "transport.catalog",
+    "maps/czech.map",
+    "maps/german.map",
+    "maps/google.map",
+    "maps/japanese.map",
+    "maps/polish.map",
+    "maps/segments.map",
+    "maps/ukrainian.map",
 ];
 
 impl Catalog {

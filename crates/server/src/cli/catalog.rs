@@ -1,7 +1,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use ::catalog::{Attribute, AttributeKind, Catalog, Category, Language};
+use ::catalog::{
+    Attribute, AttributeKind, Catalog, Category, Evidence, Language, Recogniser, SellerCategory,
+};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -51,13 +53,16 @@ pub struct Show {
 /// Print the category of a title
 #[derive(Args)]
 #[command(after_help = "Examples:\n  dvor catalog recognise \"Чехол для iPhone 15\"\n  \
-                  dvor catalog recognise \"Артикул 123\" --path \"Электроника > Наушники\"")]
+                  dvor catalog recognise \"Артикул 123\" --path \"Электроника > Наушники\" --explain")]
 pub struct Recognise {
     /// The title of an offer
     title: String,
     /// The seller's own category, from the root down
     #[arg(long, value_name = "A > B", default_value = "")]
     path: String,
+    /// Print what speaks for each category and against it
+    #[arg(long)]
+    explain: bool,
     #[command(flatten)]
     which: Which,
 }
@@ -278,21 +283,35 @@ impl Recognise {
         let catalog = self.which.load()?;
         let path: Vec<&str> =
             self.path.split('>').map(str::trim).filter(|segment| !segment.is_empty()).collect();
-        let found = catalog.recogniser().recognise(&self.title, &path);
-        let line = |id: &str, score: f32| {
-            format!("{score:.2}  {id}  {}", catalog.path(id, Language::Ru).join(" > "))
-        };
+        let recogniser = catalog.recogniser();
+        let found = recogniser.recognise(&self.title, &path);
+        let evidence = if self.explain { explained(&recogniser, &self.title, &path) } else { Vec::new() };
         if common.json {
-            let suggestion =
-                |one: &catalog::Suggestion| json!({ "category": one.category, "score": one.score });
+            let suggestion = |one: &catalog::Suggestion| {
+                let rests_on = evidence_of(&evidence, &one.category).iter().map(evidence_object);
+                match self.explain {
+                    true => {
+                        json!({ "category": one.category, "score": one.score, "evidence": rests_on.collect::<Vec<_>>() })
+                    }
+                    false => json!({ "category": one.category, "score": one.score }),
+                }
+            };
             print_json(&json!({
                 "category": found.category.as_ref().filter(|_| found.confident),
                 "score": found.score,
                 "suggestions": found.suggestions.iter().map(suggestion).collect::<Vec<_>>(),
             }))?;
         } else {
-            let all = found.suggestions.iter().map(|one| line(&one.category, one.score));
-            let lines: Vec<String> = all.collect();
+            let line = |one: &catalog::Suggestion| {
+                let names = catalog.path(&one.category, Language::Ru).join(" > ");
+                let mut line = format!("{:.2}  {}  {names}", one.score, one.category);
+                for evidence in evidence_of(&evidence, &one.category) {
+                    let Evidence { kind, amount, weight } = evidence;
+                    let _ = write!(line, "\n      {weight:+.2}  {} {amount:.2}", kind.name());
+                }
+                line
+            };
+            let lines: Vec<String> = found.suggestions.iter().map(line).collect();
             if found.confident {
                 print(&lines.join("\n"))?;
             } else if !lines.is_empty() {
@@ -304,4 +323,19 @@ impl Recognise {
         }
         Err(exit::Failure::of(exit::NOT_FOUND, format!("no category is certain for «{}»", self.title)))
     }
+}
+
+/// Of each category that comes into question, what it rests on.
+fn explained(recogniser: &Recogniser, title: &str, path: &[&str]) -> Vec<(String, Vec<Evidence>)> {
+    let category = SellerCategory { path, titles: &[title], offers: 1 };
+    let candidates = recogniser.candidates(&[category]).into_iter().flatten();
+    candidates.map(|(suggestion, evidence)| (suggestion.category, evidence)).collect()
+}
+
+fn evidence_of<'a>(explained: &'a [(String, Vec<Evidence>)], category: &str) -> &'a [Evidence] {
+    explained.iter().find(|(known, _)| known == category).map_or(&[], |(_, evidence)| evidence)
+}
+
+fn evidence_object(one: &Evidence) -> Value {
+    json!({ "kind": one.kind.name(), "amount": one.amount, "weight": one.weight })
 }

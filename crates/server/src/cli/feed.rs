@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use clap::{Subcommand, ValueEnum};
 use feeds::check::{Event, Summary};
 use feeds::report::{Row, text, xlsx::Xlsx};
+use feeds::survey::Survey;
 use feeds::{Knowledge, Limits, RawRecord, Settings};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -86,10 +87,12 @@ impl FeedCommand {
         let mut shown: HashMap<String, usize> = HashMap::new();
         let mut rows = Vec::new();
         let (knowledge, settings) = (knowledge(catalog.as_deref())?, Settings::default());
+        let survey = survey(&file, &knowledge)?;
         let judge = &mut |record: &mut RawRecord| {
             // What could not be read has its errors already.
             if !record.is_bad() {
-                let (_, issues) = feeds::unify(&record.offer, &knowledge, &settings);
+                let decided = survey.find(&record.offer.category_path);
+                let (_, issues) = feeds::unify_decided(&record.offer, &knowledge, &settings, decided);
                 record.issues.extend(issues);
             }
         };
@@ -130,6 +133,16 @@ impl FeedCommand {
         let errors = summary.errors + u64::from(summary.fatal.is_some());
         Err(Failure::of(exit::FAILED, format!("{}: {errors} errors", file.display())))
     }
+}
+
+/// As a load does it, the categories are decided first. What cannot be read twice, such as standard input, has its offers
+/// recognised one by one.
+fn survey(file: &Path, knowledge: &Knowledge) -> Result<Survey> {
+    if !file.is_file() {
+        return Ok(Survey::default());
+    }
+    let input = File::open(file).with_context(|| format!("{} cannot be read", file.display()))?;
+    Ok(feeds::survey::of_file(input, knowledge))
 }
 
 fn knowledge(catalog: Option<&Path>) -> Result<Knowledge> {

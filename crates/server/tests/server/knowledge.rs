@@ -13,6 +13,9 @@ fn a_title_is_recognised_and_an_unclear_one_is_refused() {
     assert!(found.out.contains("phone-cases"), "{found:?}");
     let hinted = said(&["catalog", "recognise", "Артикул 12", "--path", "Электроника > Наушники", "--json"]);
     assert_eq!(hinted.json()["category"], "headphones");
+    let explained =
+        said(&["catalog", "recognise", "Артикул 12", "--path", "Электроника > Наушники", "--explain"]);
+    assert!(explained.out.contains("name 1.00"), "{explained:?}");
     said(&["catalog", "recognise", "Qwzx"]).refused(3, &["no category", "Qwzx"]);
 }
 

@@ -1,9 +1,15 @@
-//! Titles a second on one core, with the shipped catalog and with a large one.
+//! Titles a second on one core, with the shipped catalog and with a large one, and how often real sellers' categories are
+//! recognised right.
 //!
 //! The large catalog is a folder of tables as `dvor catalog import` takes them; it is named by the first argument or by
-//! DVOR_BENCH_TAXONOMY and is no part of the project. Without one, only the shipped catalog is measured.
+//! DVOR_BENCH_TAXONOMY and is no part of the project. Without one, only the shipped catalog is measured. The same holds for
+//! the labelled feeds ([`quality`]).
+
+#[path = "recognise/quality.rs"]
+mod quality;
 
 use std::hint::black_box;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -15,13 +21,19 @@ use rand::{RngExt as _, SeedableRng as _};
 
 const TITLES: usize = 20_000;
 const TIME: Duration = Duration::from_secs(4);
-const WANTED: &str = "≥ 50000";
+const WANTED: &str = "≥ 100000";
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Folder of a large taxonomy's tables
     #[arg(env = "DVOR_BENCH_TAXONOMY")]
     taxonomy: Option<String>,
+    /// Folder of sellers' feeds
+    #[arg(long, env = "DVOR_BENCH_FEEDS")]
+    feeds: Option<PathBuf>,
+    /// Table of their categories: feed, offers, seller_category, label, also_right
+    #[arg(long, env = "DVOR_BENCH_LABELS")]
+    labels: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -35,6 +47,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         println!("no large catalog: name a folder of tables, or set DVOR_BENCH_TAXONOMY");
     }
     bench::print("Recognition, one core", &figures);
+    if let (Some(feeds), Some(labels)) = (&arguments.feeds, &arguments.labels) {
+        let quality = quality::measure(feeds, labels)?;
+        bench::print("Sellers' categories, without a person", &quality);
+        figures.extend(quality);
+    } else {
+        println!("no labelled feeds: name them by --feeds and --labels");
+    }
     bench::save("recognise", &figures)
 }
 
@@ -59,8 +78,12 @@ fn measure(name: &str, catalog: &Catalog) -> Vec<Figure> {
         drop(black_box(recogniser.recognise(&title.text, &path)));
     });
     let attributes = rate(&titles, |title| recognise_attributes(&recogniser, catalog, title));
+    let known = rate(&titles, |title| {
+        black_box(recogniser.refine(&title.text, &catalog.categories()[title.category].id));
+    });
     vec![
         Figure::new(format!("{name}: titles"), "per s", bare, WANTED),
+        Figure::new(format!("{name}: titles of a decided category"), "per s", known, WANTED),
         Figure::new(format!("{name}: titles with a seller's path"), "per s", with_path, ""),
         Figure::new(format!("{name}: attributes of an offer"), "per s", attributes, ""),
     ]

@@ -14,6 +14,7 @@ use wire::feeds::{FeedBatch, FeedRecord, FeedSettings, Task, TaskSettings, feed_
 
 use crate::fingerprints::{self, Known, Noted};
 use crate::source::{Unified, Unify};
+use crate::survey::Survey;
 use crate::tasks::{self, FeedKey};
 use crate::{Fatal, Limits, RawRecord, Records, records};
 
@@ -45,6 +46,8 @@ pub(super) struct Job {
     pub(super) settings: TaskSettings,
     pub(super) unify: Arc<dyn Unify>,
     pub(super) known: Option<Known>,
+    /// What the survey made of the seller's categories.
+    pub(super) survey: Survey,
 }
 
 /// The whole file was read.
@@ -139,7 +142,7 @@ fn feed_record(
         travels.same = true;
         known
     } else {
-        match job.unify.unify(&record.offer, settings) {
+        match job.unify.unify(&record.offer, settings, job.survey.find(&record.offer.category_path)) {
             Unified::Content(content, issues) => {
                 let fingerprint = fingerprints::of_content(&content);
                 travels.content = Some(*content);

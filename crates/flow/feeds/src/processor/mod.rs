@@ -3,6 +3,7 @@
 //! | step | what | a crash behind it leaves |
 //! | --- | --- | --- |
 //! | [`take`] (T) | the feed's first load in the queue: lock, `in_progress`, what it is compared with is pinned, the feed's known content is forgotten | a lock of a dead holder and a load in the queue: the next process takes both |
+//! | [`survey`] (T) | a file that is new is read once for its categories; what they are by the catalog is decided and kept, a page of rows at a time, the file's hash last | some decisions; the next try keeps them and decides the rest |
 //! | [`send`] | the file is read and cut, batches are published in order, each acknowledged before the next go; now and then (T) the progress is noted, under the lock | batches in the topic; the next try sends the same ones under the same numbers, and the offers ignore repeats |
 //! | keep fingerprints | the file of hashes is stored, its reference pending | a pending reference; the sweep hears `Gone` |
 //! | [`seal`] (T) | `terminal_pending`: nothing can be called back; fingerprints named | a load in the queue whose batches are all there: the next process goes on with the terminal message |
@@ -23,6 +24,7 @@ mod end;
 mod input;
 pub(crate) use input::input;
 mod send;
+mod survey;
 
 use std::time::Duration;
 

@@ -11,6 +11,7 @@ use wire::feeds::TaskStatus;
 use super::Taken;
 use super::cut::{Cut, Job, Progress, WholeFile, cut};
 use super::input::input;
+use super::survey;
 use crate::fingerprints::{Known, Noted};
 use crate::tables::TASKS;
 use crate::upload::hash_of;
@@ -53,6 +54,7 @@ pub async fn send(feeds: &Feeds, taken: &Taken) -> Result<Sent> {
     let Some(unify) = unify(feeds, settings.catalog_version) else {
         return Ok(Sent::Broken(Fatal::no_catalog(settings.catalog_version)));
     };
+    let survey = survey::survey(feeds, taken, &hash, &unify).await?;
     let job = Job {
         key: taken.key.clone(),
         task_id: taken.task_id,
@@ -60,6 +62,7 @@ pub async fn send(feeds: &Feeds, taken: &Taken) -> Result<Sent> {
         settings,
         unify,
         known: known(feeds, taken).await?,
+        survey,
     };
     let (sender, cuts) = mpsc::channel(WAITING);
     let input = input(reading);

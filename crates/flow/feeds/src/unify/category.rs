@@ -7,12 +7,14 @@ use model::{Attribute, Issue, value};
 use super::Knowledge;
 use crate::issue;
 use crate::offer::FeedOffer;
+use crate::survey::CategoryDecision;
 
 /// The id of the category; empty if it could not be recognised, and then an error says so.
 pub(super) fn recognise(
     offer: &FeedOffer,
     title: &str,
     knowledge: &Knowledge,
+    decided: Option<&CategoryDecision>,
     issues: &mut Vec<Issue>,
 ) -> String {
     let catalog = knowledge.recogniser.catalog();
@@ -29,17 +31,37 @@ pub(super) fn recognise(
         issues.push(issue::warning("category_unknown", "category", given));
     }
     let path: Vec<&str> = offer.category_path.iter().map(String::as_str).collect();
-    let found = knowledge.recogniser.recognise(title, &path);
-    if let Some(category) = found.category.filter(|_| found.confident) {
-        return category;
-    }
+    let suggestions = match by_survey_or_alone(title, &path, knowledge, decided) {
+        Ok(category) => return category,
+        Err(suggestions) => suggestions,
+    };
     let written = if path.is_empty() { title.to_owned() } else { format!("{} / {title}", path.join(" / ")) };
     let code = if written.is_empty() { "category_missing" } else { "category_unclear" };
     let mut issue = issue::error(code, "category", &written);
-    let names: Vec<String> = found.suggestions.iter().map(|one| named(knowledge, &one.category)).collect();
+    let names: Vec<String> = suggestions.iter().map(|category| named(knowledge, category)).collect();
     issue.suggestion = names.join("; ");
     issues.push(issue);
     String::new()
+}
+
+/// The category, or what it might be. A title chooses below what is decided for its seller's category, never against it.
+fn by_survey_or_alone(
+    title: &str,
+    path: &[&str],
+    knowledge: &Knowledge,
+    decided: Option<&CategoryDecision>,
+) -> Result<String, Vec<String>> {
+    match decided {
+        Some(CategoryDecision { category: Some(category), .. }) => {
+            Ok(knowledge.recogniser.refine(title, category).to_owned())
+        }
+        Some(undecided) => Err(undecided.suggestions.clone()),
+        None => {
+            let found = knowledge.recogniser.recognise(title, path);
+            let suggestions = || found.suggestions.into_iter().map(|one| one.category).collect();
+            found.category.filter(|_| found.confident).ok_or_else(suggestions)
+        }
+    }
 }
 
 fn named(knowledge: &Knowledge, id: &str) -> String {

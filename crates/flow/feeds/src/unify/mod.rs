@@ -19,6 +19,7 @@ use prost::Message as _;
 
 use crate::issue;
 use crate::offer::FeedOffer;
+use crate::survey::CategoryDecision;
 
 /// What offers are understood by: built once, then only read.
 pub struct Knowledge {
@@ -52,12 +53,22 @@ impl Default for Settings {
 
 /// The same offer, knowledge and settings give the same content, byte for byte.
 pub fn unify(offer: &FeedOffer, knowledge: &Knowledge, settings: &Settings) -> (Content, Vec<Issue>) {
+    unify_decided(offer, knowledge, settings, None)
+}
+
+/// The same, where a survey has decided what the offer's category path means.
+pub fn unify_decided(
+    offer: &FeedOffer,
+    knowledge: &Knowledge,
+    settings: &Settings,
+    decided: Option<&CategoryDecision>,
+) -> (Content, Vec<Issue>) {
     let mut issues = Vec::new();
     let title = limited(html::line(&offer.title), "title", MAX_TITLE_CHARS, &mut issues);
     if title.is_empty() {
         issues.push(issue::error("required", "title", ""));
     }
-    let category_id = category::recognise(offer, &title, knowledge, &mut issues);
+    let category_id = category::recognise(offer, &title, knowledge, decided, &mut issues);
     let attributes = match category_id.as_str() {
         "" => Vec::new(),
         category => category::attributes(offer, category, &title, knowledge, &mut issues),

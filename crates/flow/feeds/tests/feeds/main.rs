@@ -13,6 +13,7 @@ mod offers;
 mod own;
 mod pinned;
 mod second_opinion;
+mod surveys;
 mod traps;
 mod trips;
 mod turns;

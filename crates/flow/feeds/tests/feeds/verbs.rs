@@ -6,12 +6,12 @@ use feeds::cleanup::OldLoads;
 use feeds::config::Settings;
 use feeds::erase::Erasures;
 use feeds::feed::Pause;
-use feeds::tables::{FEED_DUE, WEBHOOKS};
+use feeds::tables::{FEED_CATEGORIES, FEED_DUE, WEBHOOKS};
 use feeds::timers::Timers;
 use feeds::upload::Upload;
 use feeds::{Error, FeedKey};
-use store::{Range, Shard};
-use wire::feeds::{FeedSettings, OnMissing, TaskSource, TaskStatus};
+use store::{Range, Shard, Tx};
+use wire::feeds::{FeedCategory, FeedSettings, OnMissing, TaskSource, TaskStatus};
 
 use crate::world::{World, goods, many, seller};
 
@@ -114,9 +114,18 @@ async fn nothing_of_an_erased_seller_stays_but_the_number_of_his_loads() {
     };
     feeds::feed::put(&world.feeds, &fetched, url).await.unwrap();
     let waiting = world.upload(&key, &many(0..9)).await;
+    let decided = async |tx: &mut Tx| {
+        let (seller, namespace) = key.row();
+        tx.put(&FEED_CATEGORIES, (seller, namespace, "Shop > Saws"), &FeedCategory::default())?;
+        Ok::<_, Error>(())
+    };
+    world.feeds.store.transact(key.shard(), decided).await.unwrap();
     hear_erasures(&world).await;
     erase(&world, 1).await;
     erase(&world, 1).await;
+    let categories =
+        world.feeds.store.scan_shards(&FEED_CATEGORIES, &[key.shard()], Range::all(10)).await.unwrap();
+    assert!(categories.is_empty(), "{categories:?}");
     world.run_due(&OldLoads(world.feeds.clone())).await;
     world.process().await;
     for task_id in [ended, waiting] {

@@ -9,6 +9,7 @@ use cluster::work::Work;
 use feeds::config::Settings;
 use feeds::history::Load;
 use feeds::processor::Loads;
+use feeds::survey::CategoryDecision;
 use feeds::tasks::is_final;
 use feeds::upload::Upload;
 use feeds::{FeedKey, FeedOffer, Feeds, Unified, Unify};
@@ -37,7 +38,7 @@ impl Unify for Plain {
         (version <= 2).then(|| Arc::new(Plain { version }) as Arc<dyn Unify>)
     }
 
-    fn unify(&self, offer: &FeedOffer, _: &FeedSettings) -> Unified {
+    fn unify(&self, offer: &FeedOffer, _: &FeedSettings, _: Option<&CategoryDecision>) -> Unified {
         if offer.title == "later" {
             return Unified::Skipped("the catalog is away".to_owned());
         }

@@ -13,8 +13,10 @@ pub(super) const UNKNOWN: u32 = 0;
 /// thing itself: a case *for* a phone.
 const PREPOSITIONS: &[&str] = &[
     "для", "к", "ко", "на", "под", "от", "с", "со", "из", "в", "во", "без", "по", "у", "при", "о", "об",
-    "до", "за", "for", "with", "to", "from", "in", "on", "at", "without", "by", "of",
+    "до", "за", "for", "fits", "with", "to", "from", "in", "on", "at", "without", "by", "of",
 ];
+/// Of these, the ones behind which stands what a part belongs to.
+const PART_OF: &[&str] = &["для", "к", "ко", "на", "под", "от", "for", "fits"];
 const FILLERS: &[&str] = &[
     "и",
     "или",
@@ -81,6 +83,8 @@ pub(super) struct Token {
     /// A preposition stands somewhere before it in the same part of the title.
     pub(super) described: bool,
     pub(super) cyrillic: bool,
+    /// It has letters, and more than one: digits and single letters tell nothing alone.
+    pub(super) telling: bool,
 }
 
 /// A text as the automata read it: `tokens[n]` is the n-th character of `row`.
@@ -98,8 +102,19 @@ impl Reading {
 
     fn push(&mut self, word: &str, id: u32, described: bool) {
         let start = self.row.len() as u32;
-        self.tokens.push(Token { id, start, described, cyrillic: is_cyrillic(word) });
+        let telling = word.chars().nth(1).is_some() && word.starts_with(char::is_alphabetic);
+        self.tokens.push(Token { id, start, described, cyrillic: is_cyrillic(word), telling });
         self.row.push(letter(id));
+    }
+
+    /// The words that no preposition stands before.
+    pub(super) fn undescribed(&self) -> Self {
+        let mut own = Self::with_room();
+        for token in self.tokens.iter().filter(|token| !token.described) {
+            own.tokens.push(Token { start: own.row.len() as u32, ..*token });
+            own.row.push(letter(token.id));
+        }
+        own
     }
 
     /// The token that begins at a byte of `row`.
@@ -170,8 +185,23 @@ impl Lexicon {
         if let Some(id) = self.by_word.get(word) {
             return *id;
         }
-        self.by_stem.get(words::stem(word).as_ref()).copied().unwrap_or(UNKNOWN)
+        let known = self.by_stem.get(words::stem(word).as_ref()).copied();
+        known.or_else(|| self.id(&without_lookalikes(word)?).into()).unwrap_or(UNKNOWN)
     }
+}
+
+/// A Russian word with Latin letters that look the same; none when it has none.
+fn without_lookalikes(word: &str) -> Option<String> {
+    const LATIN: &str = "aceopxykmtb";
+    const RUSSIAN: &str = "асеорхукмтв";
+    let is_mixed = word.chars().any(|c| ('а'..='я').contains(&c)) && word.contains(|c| LATIN.contains(c));
+    let russian = |c: char| LATIN.find(c).and_then(|at| RUSSIAN.chars().nth(at)).unwrap_or(c);
+    is_mixed.then(|| word.chars().map(russian).collect())
+}
+
+/// Whether what follows the word is what the thing is made for.
+pub(super) fn is_part_of(word: &str) -> bool {
+    PART_OF.contains(&word)
 }
 
 fn is_cyrillic(word: &str) -> bool {

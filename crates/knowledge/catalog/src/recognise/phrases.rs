@@ -43,13 +43,18 @@ impl Phrases {
             for name in [&category.names.ru, &category.names.en] {
                 mean(&mut rows, lexicon, name, index, 1.0);
                 let parts: Vec<&str> = parts(name).collect();
-                for part in parts.iter().filter(|_| parts.len() > 1) {
+                // A single word of a list is too little: «кухня» of «Посуда и кухня» is no crockery.
+                let several = |part: &&str| parts.len() > 1 && words::split(part).nth(1).is_some();
+                for part in parts.iter().copied().filter(several) {
                     mean(&mut rows, lexicon, part, index, PART);
                 }
             }
             for synonym in category.synonyms.all() {
                 mean(&mut rows, lexicon, synonym, index, 1.0);
             }
+        }
+        for (name, category) in catalog.inner.foreign.iter().filter(|(name, _)| !name.contains('>')) {
+            mean(&mut rows, lexicon, name, *category as u32, 1.0);
         }
         add_values(catalog, lexicon, &mut rows);
         let mut rows: Vec<(String, Meaning)> = rows.into_iter().filter(|(row, _)| !row.is_empty()).collect();
@@ -81,6 +86,9 @@ fn mean(
     weight: f32,
 ) {
     let reading = lexicon.learn(text);
+    if !reading.tokens.iter().any(|token| token.telling) {
+        return;
+    }
     if reading.tokens.len() == 2 && reading.tokens.iter().all(|token| token.cyrillic) {
         add(rows, reading.row.chars().rev().collect(), category, weight * TURNED);
     }

@@ -1,5 +1,6 @@
 //! When no phrase is known: single words, weighed by how rare they are among the categories.
 
+use super::evidence::Generics;
 use super::lexicon::{Lexicon, Reading, UNKNOWN};
 use crate::model::Catalog;
 
@@ -16,14 +17,18 @@ pub(super) struct Rarity {
 const COMMON: usize = 400;
 
 impl Rarity {
-    pub(super) fn build(catalog: &Catalog, lexicon: &Lexicon) -> Self {
+    pub(super) fn build(catalog: &Catalog, lexicon: &Lexicon, generics: &Generics) -> Self {
         let mut names: Vec<Vec<u32>> = vec![Vec::new(); lexicon.len() + 1];
         let mut owners = Vec::new();
         let mut of_name: Vec<Vec<u32>> = Vec::new();
         for (index, category) in catalog.categories().iter().enumerate() {
             let texts = [category.names.ru.as_str(), &category.names.en];
             for text in texts.into_iter().chain(category.synonyms.all()) {
-                let mut words: Vec<u32> = lexicon.read(text).tokens.iter().map(|token| token.id).collect();
+                // What a thing is made for is not the thing: «запчасти для планшетов» are no tablets.
+                let reading = lexicon.read(text);
+                let own = if generics.speaks_of_parts(text) { reading.undescribed() } else { reading };
+                let telling = own.tokens.iter().filter(|token| token.telling);
+                let mut words: Vec<u32> = telling.map(|token| token.id).collect();
                 words.sort_unstable();
                 words.dedup();
                 for word in &words {
@@ -41,10 +46,14 @@ impl Rarity {
         Self { weight, names, totals }
     }
 
-    /// Categories by the share of a name's weight that the text has, from 0 to 1; the best first, at most ten.
-    pub(super) fn find(&self, reading: &Reading) -> Vec<(u32, f32)> {
-        let mut words: Vec<u32> =
-            reading.tokens.iter().map(|token| token.id).filter(|id| *id != UNKNOWN).collect();
+    /// Categories by the share of a name's weight that the text has, from 0 to 1; the best first.
+    pub(super) fn find(&self, reading: &Reading, limit: usize) -> Vec<(u32, f32)> {
+        let mut words: Vec<u32> = reading
+            .tokens
+            .iter()
+            .filter(|token| token.telling && token.id != UNKNOWN)
+            .map(|token| token.id)
+            .collect();
         words.sort_unstable();
         words.dedup();
         let known: f32 = words.iter().map(|word| self.weight[*word as usize]).sum();
@@ -65,7 +74,7 @@ impl Rarity {
         best.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
         best.dedup_by_key(|(category, _)| *category);
         best.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        best.truncate(10);
+        best.truncate(limit);
         best
     }
 }

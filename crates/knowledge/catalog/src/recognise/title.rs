@@ -1,8 +1,8 @@
 //! Which category a title speaks of.
 //!
 //! Evidence for categories is added up: phrases of the title, weaker where they only describe («чехол *для телефона*»);
-//! the general category speaks for the special one below it; the seller's own path favours what lies under it and is
-//! evidence itself. The sum becomes a score between 0 and 1.
+//! the general category speaks for the special one below it. The sum becomes a score between 0 and 1. What the seller's own
+//! category says is stronger than a title: see `evidence`.
 
 use super::lexicon::Reading;
 use super::phrases::Match;
@@ -10,7 +10,7 @@ use super::{Recognised, Recogniser, Suggestion};
 
 /// Below this score a category is a suggestion, not an answer.
 const THRESHOLD: f32 = 0.5;
-/// So much better than the next one must the best be.
+/// The best score must exceed the second by this margin.
 const MARGIN: f32 = 0.02;
 /// The evidence that is certainty.
 const CERTAIN: f32 = 1.6;
@@ -19,17 +19,12 @@ const CERTAIN: f32 = 1.6;
 const HEAD: f32 = 0.25;
 /// What follows a preposition describes.
 const DESCRIBED: f32 = 0.45;
+/// A title that names a category plainly has this much evidence for it.
+const NAMED: f32 = 0.8;
 /// How much a category speaks for its descendants.
 const DOWNWARD: f32 = 0.4;
 /// Of other words of the title that occur in the names above and of the category, each.
 const CONTEXT: f32 = 0.08;
-/// The last segment of the seller's path is a category's name as a whole, or only holds one.
-const PATH_EXACT: f32 = 1.0;
-const PATH_PARTLY: f32 = 0.6;
-/// An earlier segment of the path.
-const PATH_ABOVE: f32 = 0.5;
-/// What the title says against an exact path.
-const AGAINST_PATH: f32 = 0.75;
 /// The name of a car's maker where the thing is named; elsewhere in the title.
 const IMPLIED: f32 = 0.95;
 const IMPLIED_ASIDE: f32 = 0.4;
@@ -41,26 +36,37 @@ struct Candidate {
     evidence: f32,
 }
 
-struct Hint {
-    category: u32,
-    strength: f32,
-    leaf: bool,
-}
-
-pub(super) fn recognise(recogniser: &Recogniser, title: &str, seller_path: &[&str]) -> Recognised {
+/// The category of a title alone.
+pub(super) fn recognise(recogniser: &Recogniser, title: &str) -> Recognised {
     let reading = recogniser.lexicon.read(title);
     let matches: Vec<Match<'_>> = recogniser.phrases.find(&reading).collect();
     let said = said_by_title(&reading, &matches);
-    let hints = hints(recogniser, seller_path);
-    let mut candidates = weigh(recogniser, &reading, &said, &hints);
+    let mut candidates = weigh(recogniser, &reading, &said);
     if candidates.is_empty() {
-        let found = recogniser.rarity.find(&reading);
+        let found = recogniser.rarity.find(&reading, 10);
         candidates.extend(
             found.into_iter().map(|(category, share)| Candidate { category, evidence: share * WORDS_ONLY }),
         );
     }
     candidates.sort_by(|a, b| b.evidence.total_cmp(&a.evidence).then(a.category.cmp(&b.category)));
     answer(recogniser, &candidates)
+}
+
+/// Of the categories below one that is known already, the one that the title names; none when it names none of them.
+pub(super) fn below(recogniser: &Recogniser, title: &str, category: usize) -> Option<usize> {
+    if recogniser.catalog.inner.children[category].is_empty() {
+        return None;
+    }
+    let reading = recogniser.lexicon.read(title);
+    let matches: Vec<Match<'_>> = recogniser.phrases.find(&reading).collect();
+    let said = said_by_title(&reading, &matches);
+    let below = |one: &&Candidate| {
+        one.category as usize != category && recogniser.is_under(one.category as usize, category)
+    };
+    let best = said.iter().filter(below).max_by(|a, b| a.evidence.total_cmp(&b.evidence))?;
+    let rivals = said.iter().filter(below).filter(|one| one.category != best.category);
+    let alone = rivals.map(|one| one.evidence).fold(0.0, f32::max) + MARGIN <= best.evidence;
+    (alone && best.evidence >= NAMED).then_some(best.category as usize)
 }
 
 fn answer(recogniser: &Recogniser, candidates: &[Candidate]) -> Recognised {
@@ -120,76 +126,19 @@ fn add(said: &mut Vec<Candidate>, category: u32, evidence: f32) {
     }
 }
 
-/// What the seller's own path names.
-fn hints(recogniser: &Recogniser, seller_path: &[&str]) -> Vec<Hint> {
-    let mut hints: Vec<Hint> = Vec::new();
-    let last = seller_path.len().saturating_sub(1);
-    for (level, segment) in seller_path.iter().enumerate() {
-        let reading = recogniser.lexicon.read(segment);
-        let leaf = level == last;
-        for found in recogniser.phrases.find(&reading) {
-            let whole = found.start == 0 && found.end == reading.tokens.len();
-            let strength = match (leaf, whole) {
-                (true, true) => PATH_EXACT,
-                (true, false) => PATH_PARTLY,
-                (false, true) => PATH_ABOVE,
-                (false, false) => continue,
-            };
-            let described = reading.tokens[found.start].described;
-            let strength = if described { strength * DESCRIBED } else { strength };
-            let categories = found.meaning.categories.iter();
-            hints.extend(categories.map(|(category, weight)| Hint {
-                category: *category,
-                strength: strength * weight,
-                leaf,
-            }));
-        }
-    }
-    hints
-}
-
-/// Title and path together.
-fn weigh(recogniser: &Recogniser, reading: &Reading, said: &[Candidate], hints: &[Hint]) -> Vec<Candidate> {
+/// What the title names, with what speaks for it besides.
+fn weigh(recogniser: &Recogniser, reading: &Reading, said: &[Candidate]) -> Vec<Candidate> {
     let mut candidates: Vec<Candidate> =
         said.iter().map(|one| Candidate { category: one.category, evidence: one.evidence }).collect();
-    for hint in hints.iter().filter(|hint| hint.leaf) {
-        if !candidates.iter().any(|one| one.category == hint.category) {
-            candidates.push(Candidate { category: hint.category, evidence: 0.0 });
-        }
-    }
-    let exact = hints.iter().any(|hint| hint.leaf && hint.strength >= PATH_EXACT * 0.7);
     for candidate in &mut candidates {
         let category = candidate.category as usize;
-        let above = |other: u32| is_above(recogniser, other as usize, category);
+        let above = |other: u32| recogniser.is_under(category, other as usize);
         for general in said.iter().filter(|one| one.category as usize != category && above(one.category)) {
             candidate.evidence += DOWNWARD * general.evidence;
-        }
-        let mut related = false;
-        for hint in hints {
-            let same = hint.category as usize == category;
-            if same || above(hint.category) {
-                related = true;
-                let share = if same && hint.leaf { 1.0 } else { DOWNWARD };
-                candidate.evidence += hint.strength * share;
-            }
-        }
-        if exact && !related {
-            candidate.evidence *= AGAINST_PATH;
         }
         let known = &recogniser.context[category];
         let context = reading.tokens.iter().filter(|token| known.binary_search(&token.id).is_ok()).count();
         candidate.evidence += CONTEXT * context as f32;
     }
     candidates
-}
-
-fn is_above(recogniser: &Recogniser, above: usize, category: usize) -> bool {
-    let mut at = recogniser.parents[category];
-    while let Some(parent) = at {
-        if parent == above {
-            return true;
-        }
-        at = recogniser.parents[parent];
-    }
-    false
 }

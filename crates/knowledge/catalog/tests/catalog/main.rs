@@ -5,5 +5,6 @@
 mod attributes;
 mod imports;
 mod rules;
+mod sellers;
 mod shipped;
 mod titles;
