@@ -289,12 +289,11 @@ impl Recognise {
         if common.json {
             let suggestion = |one: &catalog::Suggestion| {
                 let rests_on = evidence_of(&evidence, &one.category).iter().map(evidence_object);
-                match self.explain {
-                    true => {
-                        json!({ "category": one.category, "score": one.score, "evidence": rests_on.collect::<Vec<_>>() })
-                    }
-                    false => json!({ "category": one.category, "score": one.score }),
+                let mut object = json!({ "category": one.category, "score": one.score });
+                if self.explain {
+                    object["evidence"] = rests_on.collect();
                 }
+                object
             };
             print_json(&json!({
                 "category": found.category.as_ref().filter(|_| found.confident),

@@ -11,12 +11,15 @@ pub(super) struct Crowd {
     most: usize,
     /// Addresses behind which many callers stand.
     trusted: Vec<IpNet>,
-    guests: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    guests: Arc<Guests>,
 }
+
+/// How many connections each address has.
+type Guests = Mutex<HashMap<IpAddr, usize>>;
 
 /// A connection's place among those of its address, given back on drop.
 pub(super) struct Guest {
-    counted: Option<(IpAddr, Arc<Mutex<HashMap<IpAddr, usize>>>)>,
+    counted: Option<(IpAddr, Arc<Guests>)>,
 }
 
 impl Crowd {

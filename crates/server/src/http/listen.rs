@@ -81,22 +81,7 @@ pub async fn serve<C, A>(
     A: Future<Output = Result<Response, Infallible>> + Send + 'static,
 {
     let graceful = GracefulShutdown::new();
-    let finished = abandoned == Abandoned::Finished;
-    let mut server = auto::Builder::new(TokioExecutor::new());
-    server
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADERS_TIMEOUT)
-        .max_buf_size(MAX_HEADER_BYTES as usize)
-        .half_close(finished)
-        // Short calls have short answers: to send one in two pieces takes longer than to put them together.
-        .writev(!finished);
-    server
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(PING_INTERVAL)
-        .max_header_list_size(MAX_HEADER_BYTES);
-    let (server, room) = (Arc::new(server), Arc::new(Semaphore::new(limits.connections)));
+    let (server, room) = (Arc::new(protocols(abandoned)), Arc::new(Semaphore::new(limits.connections)));
     let crowd = Crowd::new(limits.connections_per_address, limits.trusted_proxies.clone());
     loop {
         // When all connections are taken, new ones wait in the system's queue.
@@ -144,6 +129,26 @@ pub async fn serve<C, A>(
     if tokio::time::timeout(limits.shutdown, graceful.shutdown()).await.is_err() {
         tracing::warn!("some calls had not ended after {:?} and are cut off", limits.shutdown);
     }
+}
+
+/// How both versions of the protocol are spoken.
+fn protocols(abandoned: Abandoned) -> auto::Builder<TokioExecutor> {
+    let finished = abandoned == Abandoned::Finished;
+    let mut server = auto::Builder::new(TokioExecutor::new());
+    server
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_TIMEOUT)
+        .max_buf_size(MAX_HEADER_BYTES as usize)
+        .half_close(finished)
+        // Short calls have short answers: to send one in two pieces takes longer than to put them together.
+        .writev(!finished);
+    server
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING_INTERVAL)
+        .max_header_list_size(MAX_HEADER_BYTES);
+    server
 }
 
 /// Ends when no call came in time. The server's own limit begins only with the first byte of a known protocol.
