@@ -1,19 +1,22 @@
 //! A seller is erased: his feeds end, and their history, files and settings go.
 //!
-//! One transaction per message of `offers.erasures`: every feed ends as in a removal, but without a last load that takes
+//! One transaction for the messages of a shard in a slice of `offers.erasures`: every feed ends as in a removal, but without a last load that takes
 //! the offers along: they are erased by themselves. A load under way is called off, and what was to be told is not. Loads,
 //! errors and files go by the clean-up, as always. Of a feed only its number of loads stays, so that none is given twice;
 //! of the seller only the moment of the erasure: loads that are made from now on carry it, and by it the offers tell them
 //! from what is still on its way. A repeated message, also when the seller has come back meanwhile, does nothing.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
+use futures::future::try_join_all;
 use store::{Range, Read as _, Shard, Tx};
 use topics::Record;
 use topics::consume::{Failure, Handler, Undecodable};
 use wire::feeds::{FeedRow, FeedStatus};
 use wire::offers::SellerErasure;
 
-use crate::tables::{ERASED, FEED, FEED_CATEGORIES, FEED_SURVEYS, QUOTAS, WEBHOOKS};
+use crate::tables::{ERASED, FEED, FEED_CATEGORIES, FEED_LOADER_TASK, FEED_SURVEYS, QUOTAS, WEBHOOKS};
 use crate::tasks::FeedKey;
 use crate::{Feeds, Result, cleanup, feed};
 
@@ -34,22 +37,35 @@ impl Handler for Erasures {
 
     async fn apply(&self, tx: &mut Tx, messages: Vec<SellerErasure>) -> std::result::Result<(), Failure> {
         tx.prefetch(&ERASED, messages.iter().map(|word| (&*word.seller_id,))).await?;
+        let mut sellers: BTreeMap<String, i64> = BTreeMap::new();
         for word in messages {
-            erase(tx, &self.0, &word).await?;
+            if tx.get(&ERASED, (&*word.seller_id,)).await?.is_none_or(|last| last < word.asked_at) {
+                let asked_at = sellers.entry(word.seller_id).or_default();
+                *asked_at = word.asked_at.max(*asked_at);
+            }
+        }
+        if !sellers.is_empty() {
+            erase(tx, &self.0, &sellers).await?;
         }
         Ok(())
     }
 }
 
-async fn erase(tx: &mut Tx, feeds: &Feeds, word: &SellerErasure) -> Result<()> {
-    let seller = word.seller_id.as_str();
-    if tx.get(&ERASED, (seller,)).await?.is_some_and(|last| last >= word.asked_at) {
-        return Ok(());
-    }
-    let rows = tx.scan(&FEED, Range::prefix((seller,), usize::MAX)?).await?;
-    for ((seller, namespace), _) in rows {
-        let key = FeedKey { seller, namespace };
-        feed::end_all(tx, feeds, &key).await?;
+/// The sellers with the moments of their erasures. What has to be read of them is asked for together.
+async fn erase(tx: &mut Tx, feeds: &Feeds, sellers: &BTreeMap<String, i64>) -> Result<()> {
+    let ranges: Vec<Range> = sellers
+        .keys()
+        .map(|seller| Range::prefix((seller.as_str(),), usize::MAX))
+        .collect::<store::Result<_>>()?;
+    let reader = &*tx;
+    let rows = try_join_all(ranges.into_iter().map(|range| reader.scan(&FEED, range))).await?;
+    let keys: Vec<FeedKey> =
+        rows.into_iter().flatten().map(|((seller, namespace), _)| FeedKey { seller, namespace }).collect();
+    tx.prefetch(&FEED, keys.iter().map(FeedKey::row)).await?;
+    tx.prefetch(&FEED_LOADER_TASK, keys.iter().map(FeedKey::row)).await?;
+    feed::end_all(tx, feeds, &keys).await?;
+    forget_categories(tx, &keys).await?;
+    for key in keys {
         // Ending loads may have taught the feed something.
         let mut row = tx.get(&FEED, key.row()).await?.unwrap_or_default();
         cleanup::release_fingerprints(tx, &mut row).await?;
@@ -60,27 +76,37 @@ async fn erase(tx: &mut Tx, feeds: &Feeds, word: &SellerErasure) -> Result<()> {
             ..FeedRow::default()
         };
         tx.put(&FEED, key.row(), &bare)?;
-        forget_categories(tx, &key).await?;
         feed::schedule(tx, &key, &bare, feeds.clock.now()).await?;
     }
-    tx.delete(&QUOTAS, (seller,))?;
-    forget_webhooks(tx, seller).await?;
-    Ok(tx.put(&ERASED, (seller,), &word.asked_at)?)
+    forget_webhooks(tx, sellers).await?;
+    for (seller, asked_at) in sellers {
+        tx.delete(&QUOTAS, (seller.as_str(),))?;
+        tx.put(&ERASED, (seller.as_str(),), asked_at)?;
+    }
+    Ok(())
 }
 
-async fn forget_categories(tx: &mut Tx, key: &FeedKey) -> Result<()> {
-    for (name, _) in tx.scan(&FEED_CATEGORIES, Range::prefix(key.row(), usize::MAX)?).await? {
+/// What was decided about the sellers' categories.
+async fn forget_categories(tx: &mut Tx, keys: &[FeedKey]) -> Result<()> {
+    let ranges: Vec<Range> =
+        keys.iter().map(|key| Range::prefix(key.row(), usize::MAX)).collect::<store::Result<_>>()?;
+    let reader = &*tx;
+    let found = try_join_all(ranges.into_iter().map(|range| reader.scan(&FEED_CATEGORIES, range))).await?;
+    for (name, _) in found.into_iter().flatten() {
         tx.delete(&FEED_CATEGORIES, name)?;
     }
-    Ok(tx.delete(&FEED_SURVEYS, key.row())?)
+    for key in keys {
+        tx.delete(&FEED_SURVEYS, key.row())?;
+    }
+    Ok(())
 }
 
-/// They stand by their moment, so the seller's are found by looking at all of the shard.
-async fn forget_webhooks(tx: &mut Tx, seller: &str) -> Result<()> {
+/// They stand by their moment, so those of the sellers are found by looking at all of the shard.
+async fn forget_webhooks(tx: &mut Tx, sellers: &BTreeMap<String, i64>) -> Result<()> {
     let mut range = Range::all(WEBHOOKS_AT_ONCE);
     loop {
         let page = tx.scan(&WEBHOOKS, range.clone()).await?;
-        for (key, _) in page.iter().filter(|((_, owner, ..), _)| owner == seller) {
+        for (key, _) in page.iter().filter(|((_, owner, ..), _)| sellers.contains_key(owner)) {
             tx.delete(&WEBHOOKS, key)?;
         }
         match page.last() {

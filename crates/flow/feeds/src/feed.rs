@@ -4,6 +4,7 @@
 //! ends all loads of the feed, writes them into `old_tasks`, and puts a last load without offers into the queue; the
 //! processor tells the offers its end, in its turn, and the terminal result ends it.
 
+use futures::future::try_join_all;
 use kit::Timestamp;
 use store::{Range, Read as _, Tx};
 use wire::feeds::{
@@ -11,7 +12,7 @@ use wire::feeds::{
     TaskStatus,
 };
 
-use crate::tables::{FEED, FEED_DUE, FEED_LOADER_TASK, TASKS};
+use crate::tables::{FEED, FEED_DUE, FEED_LOADER_TASK, TASK_QUEUE, TASKS};
 use crate::tasks::{self, End, FeedKey, said};
 use crate::{Error, Feeds, Result, cleanup};
 
@@ -211,7 +212,7 @@ pub async fn set_paused(feeds: &Feeds, key: &FeedKey, pause: Pause) -> Result<Fe
 pub async fn remove(feeds: &Feeds, key: &FeedKey, offers: OnMissing) -> Result<i64> {
     let body = async |tx: &mut Tx| {
         let mut row = active(tx, key).await?;
-        end_all(tx, feeds, key).await?;
+        end_all(tx, feeds, std::slice::from_ref(key)).await?;
         // Ending loads may have taught the feed something.
         row = tx.get(&FEED, key.row()).await?.unwrap_or(row);
         let now = feeds.clock.now();
@@ -245,21 +246,29 @@ pub async fn remove(feeds: &Feeds, key: &FeedKey, offers: OnMissing) -> Result<i
     feeds.store.transact(key.shard(), body).await
 }
 
-/// Ends what is under way, and makes the whole history old.
-pub(crate) async fn end_all(tx: &mut Tx, feeds: &Feeds, key: &FeedKey) -> Result<()> {
-    let mut pages = tasks::Pages::oldest_first(key)?;
+/// Ends what is under way, and makes the whole history of these feeds old. Their pages are asked for together.
+pub(crate) async fn end_all(tx: &mut Tx, feeds: &Feeds, keys: &[FeedKey]) -> Result<()> {
+    let mut histories: Vec<_> = keys.iter().map(tasks::Pages::oldest_first).collect::<Result<_>>()?;
     loop {
-        let page = pages.next(tx).await?;
+        let reader = &*tx;
+        let pages = try_join_all(histories.iter_mut().map(|pages| pages.next(reader))).await?;
+        let page: Vec<_> = keys
+            .iter()
+            .zip(pages)
+            .flat_map(|(key, page)| page.into_iter().map(move |(task_id, task)| (key, task_id, task)))
+            .collect();
         if page.is_empty() {
             return Ok(());
         }
-        for (task_id, mut task) in page {
+        let under_way = page.iter().filter(|(_, _, task)| !tasks::is_final(task.status()));
+        tx.prefetch(&TASK_QUEUE, under_way.map(|(key, task_id, _)| key.task(*task_id))).await?;
+        for (key, task_id, mut task) in page {
             if !tasks::is_final(task.status()) {
                 if task.begun {
                     tasks::send_abort(tx, key, task_id, &task, "the feed was removed").await?;
                 }
                 let end = End::with(TaskStatus::TaskCancelled, said("feed_removed", "the feed was removed"));
-                tasks::end(tx, feeds, key, task_id, &mut task, end).await?;
+                tasks::close(tx, feeds, key, task_id, &mut task, end).await?;
             }
             tasks::make_old(tx, feeds, key, task_id)?;
         }

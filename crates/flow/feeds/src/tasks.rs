@@ -208,8 +208,24 @@ pub(crate) async fn end(
     task: &mut Task,
     end: End,
 ) -> Result<()> {
+    match close(tx, feeds, key, task_id, task, end).await? {
+        Some(feed) => retire(tx, feeds, key, &feed).await,
+        None => Ok(()),
+    }
+}
+
+/// The same for one whose feed loses its whole history: which loads become old is the caller's matter. `None`: it had
+/// ended already, or its feed is gone.
+pub(crate) async fn close(
+    tx: &mut Tx,
+    feeds: &Feeds,
+    key: &FeedKey,
+    task_id: i64,
+    task: &mut Task,
+    end: End,
+) -> Result<Option<FeedRow>> {
     if is_final(task.status()) {
-        return Ok(());
+        return Ok(None);
     }
     let now = feeds.clock.now();
     task.set_status(end.status);
@@ -220,7 +236,7 @@ pub(crate) async fn end(
     set_timer(tx, key, task_id, task, forget_at)?;
     tx.put(&TASKS, key.task(task_id), task)?;
     metrics::task_ended(end.status);
-    let Some(mut feed) = tx.get(&FEED, key.row()).await? else { return Ok(()) };
+    let Some(mut feed) = tx.get(&FEED, key.row()).await? else { return Ok(None) };
     if !task.dry_run && task_id >= feed.first_task_id {
         learn(&mut feed, task_id, task, now);
         tx.put(&FEED, key.row(), &feed)?;
@@ -228,7 +244,7 @@ pub(crate) async fn end(
     if end.status == TaskStatus::TaskFailed {
         webhooks::load_failed(tx, feeds, key, &feed, task_id, task)?;
     }
-    retire(tx, feeds, key, &feed).await
+    Ok(Some(feed))
 }
 
 /// What the feed learns from a load that ended.

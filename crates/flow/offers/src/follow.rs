@@ -9,10 +9,11 @@
 //! A follower that comes anew has a greater epoch, and what is sent carries it: what is late of an older one is known by
 //! that. Erasing a seller tells the followers first, and then nothing more is sent to them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use cluster::work::{Done, Due, Entry, Plan, Work, head_by_owner};
+use futures::future::try_join_all;
 use kit::Timestamp;
 use model::{Offer, names};
 use prost::Message as _;
@@ -63,25 +64,42 @@ impl Handler for Follows {
         let keys: Vec<_> =
             messages.iter().map(|wish| (wish.seller_id.clone(), wish.follower.clone())).collect();
         tx.prefetch(&FOLLOWERS, keys).await?;
+        let mut counts = counts(tx, &messages).await?;
         for wish in messages {
-            follow(tx, wish).await?;
+            follow(tx, wish, &mut counts).await?;
         }
         Ok(())
     }
 }
 
+/// How many followers sellers have, of those to whom a new one comes.
+async fn counts(tx: &Tx, wishes: &[Follow]) -> Result<BTreeMap<String, usize>> {
+    let known =
+        tx.get_many(&FOLLOWERS, wishes.iter().map(|wish| (&*wish.seller_id, &*wish.follower))).await?;
+    let new = wishes.iter().zip(known).filter(|(_, row)| row.is_none());
+    let sellers: BTreeSet<String> = new.map(|(wish, _)| wish.seller_id.clone()).collect();
+    let ranges: Vec<Range> = sellers
+        .iter()
+        .map(|seller| Range::prefix((seller.as_str(),), MAX_FOLLOWERS))
+        .collect::<Result<_, _>>()?;
+    let rows = try_join_all(ranges.into_iter().map(|range| tx.scan(&FOLLOWERS, range))).await?;
+    Ok(sellers.into_iter().zip(rows.iter().map(Vec::len)).collect())
+}
+
 /// Takes a wish, unless a newer one was heard.
-pub async fn follow(tx: &mut Tx, wish: Follow) -> Result<()> {
+async fn follow(tx: &mut Tx, wish: Follow, counts: &mut BTreeMap<String, usize>) -> Result<()> {
     let Follow { seller_id, follower, topic, key, epoch, gone } = wish;
     let row = (seller_id.as_str(), follower.as_str());
     let before = tx.get(&FOLLOWERS, row).await?;
     if before.as_ref().is_some_and(|before| before.epoch >= epoch) {
         return Ok(());
     }
-    if before.is_none()
-        && tx.scan(&FOLLOWERS, Range::prefix((row.0,), MAX_FOLLOWERS)?).await?.len() == MAX_FOLLOWERS
-    {
-        return Err(Error::Missing(format!("seller {seller_id} has {MAX_FOLLOWERS} followers")));
+    if before.is_none() {
+        let count = counts.entry(seller_id.clone()).or_default();
+        if *count >= MAX_FOLLOWERS {
+            return Err(Error::Missing(format!("seller {seller_id} has {MAX_FOLLOWERS} followers")));
+        }
+        *count += 1;
     }
     tx.put(&FOLLOWERS, row, &FollowerRow { topic, key, epoch, gone, ..FollowerRow::default() })?;
     if gone {

@@ -19,8 +19,11 @@ use crate::letters::{self, LetterId};
 use crate::prepare::{Change, documents, prepare};
 use crate::put::{Origin, fence, row_key, write_documents};
 use crate::snippets::Snippets;
-use crate::tables::{BodyRow, DOCUMENTS, LETTER_KEYS, LetterRow, NEWER};
+use crate::tables::{BodyRow, DOCUMENTS, LETTER_KEYS, LETTERS, LetterRow, NEWER};
 use crate::{Error, Format, metrics};
+
+#[cfg(test)]
+mod trips;
 
 /// The group under which topics are read.
 pub const GROUP: &str = "snippets";
@@ -86,6 +89,7 @@ impl Handler for Uploader {
     async fn apply(&self, tx: &mut Tx, messages: Vec<Upload>) -> Result<(), Failure> {
         let mut letters = letters::any(tx).await?;
         prefetch(tx, &messages, letters).await?;
+        self.prefetch_letters(tx, &messages).await?;
         let mut outcomes: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
         for Upload { key, record, sections } in messages {
             for part in sections {
@@ -144,6 +148,31 @@ fn key_of(feed: Option<&Feed>, record: &Record) -> Result<String, String> {
 }
 
 impl Uploader {
+    /// Reads ahead what is kept already of the messages that cannot be stored.
+    async fn prefetch_letters(&self, tx: &mut Tx, messages: &[Upload]) -> store::Result<()> {
+        let mut letters = Vec::new();
+        for Upload { key, record, sections } in messages {
+            let Some(record) = record else { continue };
+            let failed = sections.iter().filter(|part| part.understood.is_err());
+            letters.extend(failed.map(|part| self.letter(key, record, &part.section)));
+        }
+        if letters.is_empty() {
+            return Ok(());
+        }
+        tx.prefetch(&LETTERS, letters.iter().map(LetterId::row)).await?;
+        tx.prefetch(&LETTER_KEYS, letters.iter().map(|id| (id.key.as_str(),))).await
+    }
+
+    fn letter(&self, key: &str, record: &Record, section: &str) -> LetterId {
+        LetterId {
+            key: key.to_owned(),
+            topic: self.topic.clone(),
+            partition: record.partition,
+            offset: record.offset,
+            section: section.to_owned(),
+        }
+    }
+
     async fn store(
         &self,
         tx: &mut Tx,
@@ -173,13 +202,7 @@ impl Uploader {
         let row = self.failed(record, retries, error.to_string(), self.snippets.clock().now());
         let outcome = if row.not_before.is_some() { "to_be_retried" } else { "dead_letter" };
         tracing::warn!(section, key, reason = row.reason, outcome, "a message was not stored");
-        let id = LetterId {
-            key: key.to_owned(),
-            topic: self.topic.clone(),
-            partition: record.partition,
-            offset: record.offset,
-            section: section.to_owned(),
-        };
+        let id = self.letter(key, record, section);
         let body = BodyRow { format: format.name().to_owned(), record: record.clone().into() };
         letters::keep(tx, &id, row, &body).await?;
         Ok(outcome)

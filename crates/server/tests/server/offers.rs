@@ -99,3 +99,49 @@ async fn services_speak_grpc() {
     let counts = service.counts(SellerRequest { seller_id: "a".to_owned() }).await.unwrap().into_inner();
     assert_eq!((counts.counts["banned"], counts.counts["active"]), (1, 0));
 }
+
+/// A seller uploads a photo and names its address in an offer. To any other seller the address is nothing.
+#[tokio::test]
+async fn an_uploaded_photo_is_shown_by_its_sellers_offers_alone() {
+    let server = Server::start();
+    let (own, other) = (server.token("seller:a"), server.token("seller:b"));
+    let picture = image::RgbImage::from_fn(64, 48, |x, y| image::Rgb([x as u8, y as u8, 128]));
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    picture.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+    let bytes = bytes.into_inner();
+    let upload = async |token: &str| {
+        let request = server.request(Method::POST, "/v1/sellers/a/photos").bearer_auth(token);
+        answer(request.header("content-type", "image/png").body(bytes.clone())).await
+    };
+    assert_eq!(upload(&other).await.0, 404);
+    let (status, uploaded) = upload(&own).await;
+    assert_eq!(status, 201, "{uploaded}");
+    let address = format!("/photos/{}/original", uploaded["hash"].as_str().unwrap());
+    assert_eq!(uploaded["url"], address);
+
+    for (token, seller, state, code) in
+        [(&own, "a", "ready", Value::Null), (&other, "b", "failed", json!("photo_not_uploaded"))]
+    {
+        let mut body = phone(seller);
+        body["photos"] = json!([{"url": address}]);
+        let (status, offer) =
+            answer(server.request(Method::POST, "/v1/offers").bearer_auth(token).json(&body)).await;
+        assert_eq!(status, 201, "{offer}");
+        let path = format!("/v1/offers/{}", offer["id"].as_str().unwrap());
+        let photo = eventually(async || {
+            let (_, offer) = server.get_as(token, &path).await;
+            let photo = &offer["photos"][0];
+            if photo["state"] == "waiting" { Err(offer.to_string()) } else { Ok(photo.clone()) }
+        })
+        .await;
+        assert_eq!((&photo["url"], &photo["state"]), (&json!(address), &json!(state)), "{photo}");
+        assert_eq!(photo["error"]["code"], code, "{photo}");
+        assert_eq!(photo["sizes"]["400"].is_object(), state == "ready", "{photo}");
+    }
+    // A feed or an API that sends anything else of this form is told so.
+    let mut body = phone("a");
+    body["photos"] = json!([{"url": "/photos/abc/original"}]);
+    let (status, refused) =
+        answer(server.request(Method::POST, "/v1/offers").bearer_auth(&own).json(&body)).await;
+    assert_eq!((status.as_u16(), &refused["errors"][0]["code"]), (422, &json!("bad_url")), "{refused}");
+}

@@ -232,6 +232,8 @@ impl Session for LaneSession {
 mod tests {
     use super::*;
 
+    const COUNT: u64 = 20_000;
+
     /// A number that is given twice would let a body be answered before what it saw is durable.
     #[test]
     fn no_number_is_given_twice_while_others_are_acknowledged() {
@@ -240,15 +242,19 @@ mod tests {
         std::thread::scope(|threads| {
             threads.spawn(move || receiver.iter().for_each(|number| lane.acknowledge(number)));
             let mut last = 0;
-            for _ in 0..200_000 {
+            for _ in 0..COUNT {
                 let number = lane.push(0, Rows::new()).number;
                 assert!(number > last, "{number} after {last}");
                 last = number;
                 sender.send(number).unwrap();
+                // The next one is given in the moment in which this one is no longer pending.
+                while !lane.queue().pending.is_empty() {
+                    std::thread::yield_now();
+                }
             }
             drop(sender);
         });
-        assert_eq!(lane.durable.load(Ordering::Acquire), 200_000);
+        assert_eq!(lane.durable.load(Ordering::Acquire), COUNT);
         assert!(lane.queue().pending.is_empty());
     }
 }

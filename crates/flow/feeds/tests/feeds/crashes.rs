@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use feeds::processor::{self, Sent};
+use cluster::work::{KILLED_ITS_WORKER, Work as _};
+use feeds::processor::{self, Loads, Sent};
 use files::{Answer, Limits, Referrer};
+use model::Language;
 use store::{Range, Shard};
 use wire::feeds::TaskStatus;
 
@@ -124,4 +126,57 @@ async fn death_between_any_two_steps_of_forgetting() {
     let by_type =
         store.scan_shards(&feeds::tables::OFFER_ERRORS_BY_TYPE, &shards, Range::all(10)).await.unwrap();
     assert_eq!((errors.len(), by_level.len(), by_type.len()), (0, 0, 0));
+}
+
+/// What the loop does with a load whose file has ended its process too often.
+async fn give_up(world: &World, task_id: i64) {
+    let loads = Loads { feeds: world.feeds.clone(), cluster: world.cluster.clone() };
+    assert!(loads.plan().max_tries.is_some(), "its tries are counted");
+    let key = seller();
+    loads.give_up(key.shard(), &(key.clone(), task_id), KILLED_ITS_WORKER).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_keeps_killing_its_process_fails_and_takes_nothing_away() {
+    let world = World::new().await;
+    let key = seller();
+    world.load(&key, &many(0..30)).await;
+    let task_id = world.upload(&key, &many(0..3)).await;
+    let behind = world.upload(&key, &many(0..31)).await;
+    let taken = processor::take(&world.feeds, &world.cluster, &key, task_id).await.unwrap().unwrap();
+    let Sent::Whole(whole) = processor::send(&world.feeds, &taken).await.unwrap() else { panic!() };
+    lock_is_old(&world);
+    give_up(&world, task_id).await;
+
+    let load = world.task(&key, task_id).await;
+    let error = load.task.error.clone().unwrap();
+    assert_eq!((load.task.status(), error.code.as_str()), (TaskStatus::TaskFailed, "killed_its_worker"));
+    let sentence = feeds::history::sentence(&error, Language::English);
+    assert_eq!(sentence, "the file kept killing its worker");
+    world.settle().await;
+    assert_eq!(world.offers.live(&key).len(), 30, "its batches are called back");
+    // The process was only thought dead.
+    assert!(processor::finish(&world.feeds, &taken, whole).await.is_err());
+    world.process().await;
+    assert_eq!(world.ended(&key, behind).await.task.status(), TaskStatus::TaskSucceeded);
+    assert_eq!(world.offers.live(&key).len(), 31, "the next load has its turn");
+    assert_eq!(world.task(&key, task_id).await.task.status(), TaskStatus::TaskFailed);
+}
+
+/// Nobody reads the file of a load that is with the offers already, so it is not the file that ends the process.
+#[tokio::test(start_paused = true)]
+async fn a_load_that_is_with_the_offers_is_ended_and_not_given_up() {
+    let world = World::new().await;
+    let key = seller();
+    world.load(&key, &many(0..30)).await;
+    let task_id = world.upload(&key, &many(0..28)).await;
+    let taken = processor::take(&world.feeds, &world.cluster, &key, task_id).await.unwrap().unwrap();
+    let Sent::Whole(whole) = processor::send(&world.feeds, &taken).await.unwrap() else { panic!() };
+    processor::seal(&world.feeds, &taken, whole).await.unwrap().unwrap();
+    lock_is_old(&world);
+    give_up(&world, task_id).await;
+    let load = world.ended(&key, task_id).await;
+    let deleted = load.statistics.tally.unwrap().deleted;
+    assert_eq!((load.task.status(), deleted), (TaskStatus::TaskSucceeded, 2), "{:?}", load.task.error);
+    assert_eq!(world.offers.live(&key).len(), 28);
 }

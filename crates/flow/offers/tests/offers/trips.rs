@@ -2,17 +2,19 @@
 
 use model::{Offer, OfferId, Photo, PhotoState};
 use offers::autoload::{Batches, Decisions};
+use offers::follow::Follows;
 use offers::moderation::Opinions;
 use offers::photos::PhotoResults;
 use offers::{Offers, Settings};
 use prost::Message as _;
+use store::Shard;
 use testing::{Counted, record, trips};
 use topics::Record;
 use topics::consume::Handler;
 use wire::feeds::FeedDecision;
 use wire::feeds::feed_decision::Word;
-use wire::offers::Opinion;
 use wire::offers::opinion::Verdict;
+use wire::offers::{Follow, Opinion};
 use wire::photos::PhotoResult;
 
 use crate::feed::{Feed, NAMESPACE, SELLER, records};
@@ -116,4 +118,30 @@ async fn decisions_share_their_questions() {
     };
     let records: Vec<_> = (0..MANY).map(|task| record(0, SELLER, decision(task).encode_to_vec())).collect();
     world.check("decisions", &Decisions(world.offers.clone()), &records).await;
+}
+
+#[tokio::test]
+async fn wishes_to_follow_share_their_questions() {
+    let world = World::new();
+    let names = (0..).map(|number| format!("seller-{number}"));
+    let neighbours = names.filter(|name| Shard::of(name) == Shard::of(SELLER));
+    let sellers: Vec<_> = neighbours.take(MANY / 2).collect();
+    let wish = |number: usize, epoch: i64, gone: bool| Follow {
+        seller_id: sellers[number / 2].clone(),
+        follower: format!("business-{number}"),
+        topic: "united.offers".to_owned(),
+        key: number.to_string(),
+        epoch,
+        gone,
+    };
+    let records = |epoch: i64, gone: bool| -> Vec<Record> {
+        (0..MANY).map(|number| record(0, "", wish(number, epoch, gone).encode_to_vec())).collect()
+    };
+    // Two followers of each of many sellers come, come again, and go.
+    world.check("new followers", &Follows, &records(1, false)).await;
+    let followers = world.offers.followers_of(&sellers[7]).await.unwrap();
+    assert_eq!(followers, ["business-14", "business-15"]);
+    world.check("known followers", &Follows, &records(2, false)).await;
+    world.check("followers that go", &Follows, &records(3, true)).await;
+    assert!(world.offers.followers_of(&sellers[7]).await.unwrap().is_empty());
 }

@@ -1,5 +1,7 @@
 //! From requests to results.
 
+use cluster::work::{KILLED_ITS_WORKER, Work as _};
+use photos::Requested;
 use photos::tables::{ErrorRow, PHOTO_ERRORS, PHOTO_URLS, PHOTO_USES};
 use store::Range;
 use wire::photos::PhotoResult;
@@ -75,6 +77,38 @@ async fn an_uploaded_photo_is_its_sellers_alone() {
     assert_eq!(states(&world.deliver().await), [("r1", vec!["ready", "photo_not_uploaded"])]);
     let rows = world.store.scan_shards(&PHOTO_URLS, &[World::shard()], Range::all(10)).await.unwrap();
     assert_eq!(rows.len(), 1);
+}
+
+/// What the loop does with a request whose photos have ended their process too often.
+#[tokio::test]
+async fn a_photo_that_keeps_killing_its_process_is_refused_and_the_others_are_there() {
+    let world = World::new().await;
+    let good = world.gallery.hang("good.jpg", jpeg(300, 200, 1));
+    let poison = world.gallery.hang("poison.jpg", jpeg(300, 200, 2));
+    world.receive(&request("r1", 7, &[&good])).await;
+    world.work().await;
+    world.deliver().await;
+    world.receive(&request("r2", 8, &[&good, &poison])).await;
+    let requested = Requested(world.photos());
+    assert!(requested.plan().max_tries.is_some(), "its tries are counted");
+    let key = (SELLER.to_owned(), 8, "r2".to_owned());
+    for _ in 0..2 {
+        requested.give_up(World::shard(), &key, KILLED_ITS_WORKER).await.unwrap();
+    }
+    assert_eq!(world.gallery.asked(), 1, "nobody looks at it again");
+    let results = world.deliver().await;
+    assert_eq!(states(&results), [("r2", vec!["ready", "photo_damaged"])]);
+    let issue = results[0].photos[1].error.as_ref().unwrap();
+    assert_eq!(
+        (issue.value.as_str(), issue.parameters.as_slice()),
+        (poison.as_str(), &["it cannot be worked on".to_owned()][..])
+    );
+    assert_eq!(world.work().await, 0, "nothing waits any more");
+    world.check_settled("given up").await;
+    // Somebody who asks for it anew may have a program that can read it.
+    world.receive(&request("r3", 8, &[&good, &poison])).await;
+    world.work().await;
+    assert_eq!(states(&world.deliver().await), [("r3", vec!["ready", "ready"])]);
 }
 
 #[tokio::test]

@@ -1,7 +1,13 @@
 //! Snippets that move or go: what was deleted does not come back, and what is gone is not written any more.
 
-use crate::world::{World, memory, write_config};
 use kit::Clock;
+use store::{Range, Shard, Space, Table, Tx};
+
+use crate::world::{World, memory, write_config};
+
+/// What the store keeps of documents, as far as a test needs to know it: the content comes first.
+const DOCUMENTS: Table<(String, u32, String, String), Vec<u8>> =
+    Table::new("snippets", "documents", &["service", "prefix", "key", "language"], Space::Small);
 
 fn config(service: &str, sections: &str) -> String {
     format!("Body {{ Output: JSON InputSameAsOutput: true Service: \"{service}\" {sections} }}")
@@ -47,4 +53,24 @@ async fn a_dropped_snippet_is_not_written_by_who_still_has_it() {
     late.get("/b/1").await.is(404);
     late.put("/a/1", "2").await.is(200);
     assert_eq!(knowing.snippets.drop_snippet("b").await.unwrap(), 0, "looked at once more, nothing is left");
+}
+
+/// Somebody who writes without looking, as an older version of the program does, may come after a drop.
+#[tokio::test]
+async fn a_second_drop_takes_what_came_after_the_first() {
+    let world = World::of(&config("main", A_AND_B), &[]).await;
+    world.put("/b/late", "1").await.is(200);
+    let shard = Shard::of("late");
+    let documents = async || {
+        let rows = world.store.scan_shards(&DOCUMENTS, &[shard], Range::all(9)).await.unwrap();
+        rows.into_iter().map(|(_, key, content)| (key, content)).find(|(key, _)| key.2 == "late")
+    };
+    let (key, content) = documents().await.unwrap();
+    write_config(world.folder.path(), &config("main", A), &[]);
+    world.snippets.reload().await.unwrap();
+    assert_eq!(world.snippets.drop_snippet("b").await.unwrap(), 1);
+    assert_eq!(documents().await, None);
+    world.store.transact(shard, async |tx: &mut Tx| tx.put(&DOCUMENTS, &key, &content)).await.unwrap();
+    assert_eq!(world.snippets.drop_snippet("b").await.unwrap(), 1);
+    assert_eq!(documents().await, None);
 }

@@ -59,6 +59,36 @@ async fn a_copy_of_several_servers_in_use_is_of_one_moment() {
     check_moment(vec![one.url.clone(), two.url.clone()]).await;
 }
 
+/// A token hops from server to server and back: whoever looks at one of them later than at the other misses it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_moment_of_several_servers_is_one_moment() {
+    let (Some(one), Some(two)) = (Database::create().await, Database::create().await) else { return };
+    let urls = [one.url.clone(), two.url.clone()];
+    let store = Store::open(&urls, Schema::new([PLACES.spec()]), &Options::default()).await.unwrap();
+    let ends = [Shard::wrapping(0), Shard::wrapping(1_023)];
+    store.transact(ends[0], async |tx: &mut Tx| tx.put(&PLACES, ("token",), &1)).await.unwrap();
+    let writer = tokio::spawn({
+        let store = store.clone();
+        async move {
+            for [here, there] in [ends, [ends[1], ends[0]]].into_iter().cycle() {
+                store.transact(there, async |tx: &mut Tx| tx.put(&PLACES, ("token",), &1)).await.unwrap();
+                store.transact(here, async |tx: &mut Tx| tx.delete(&PLACES, ("token",))).await.unwrap();
+            }
+        }
+    });
+    let table = store.schema().id("test", "places").unwrap();
+    for round in 0..40 {
+        let moment = store.engine().moment().await.unwrap().expect("PostgreSQL has moments");
+        let mut tokens = 0;
+        for shard in ends {
+            tokens += moment.reader(shard).scan(table, &Range::all(9)).await.unwrap().len();
+        }
+        assert!((1..=2).contains(&tokens), "moment {round} has {tokens} tokens");
+    }
+    assert!(!writer.is_finished(), "it never stopped hopping");
+    writer.abort();
+}
+
 /// A snapshot that serves a page is bounded; one that a copy reads from is not.
 #[tokio::test]
 async fn a_long_copy_is_not_ended_by_the_limit_of_snapshots() {

@@ -2,6 +2,7 @@
 
 mod crashes;
 mod letters;
+mod polls;
 mod processes;
 mod retention;
 
