@@ -288,13 +288,12 @@ impl Recognise {
         let evidence = if self.explain { explained(&recogniser, &self.title, &path) } else { Vec::new() };
         if common.json {
             let suggestion = |one: &catalog::Suggestion| {
-                let rests_on = evidence_of(&evidence, &one.category).iter().map(evidence_object);
-                match self.explain {
-                    true => {
-                        json!({ "category": one.category, "score": one.score, "evidence": rests_on.collect::<Vec<_>>() })
-                    }
-                    false => json!({ "category": one.category, "score": one.score }),
+                let mut object = json!({ "category": one.category, "score": one.score });
+                if self.explain {
+                    let rests_on = evidence_of(&evidence, &one.category).iter().map(evidence_object);
+                    object["evidence"] = rests_on.collect();
                 }
+                object
             };
             print_json(&json!({
                 "category": found.category.as_ref().filter(|_| found.confident),
