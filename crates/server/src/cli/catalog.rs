@@ -288,9 +288,9 @@ impl Recognise {
         let evidence = if self.explain { explained(&recogniser, &self.title, &path) } else { Vec::new() };
         if common.json {
             let suggestion = |one: &catalog::Suggestion| {
-                let rests_on = evidence_of(&evidence, &one.category).iter().map(evidence_object);
                 let mut object = json!({ "category": one.category, "score": one.score });
                 if self.explain {
+                    let rests_on = evidence_of(&evidence, &one.category).iter().map(evidence_object);
                     object["evidence"] = rests_on.collect();
                 }
                 object

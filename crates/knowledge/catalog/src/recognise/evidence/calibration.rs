@@ -2,7 +2,8 @@
 //!
 //! The weights are those of a logistic regression over seller categories that people have labelled, each feed weighing
 //! about the same, with the shipped vocabulary and with a poorer one, so that they hold where the vocabulary does not reach.
-//! They are checked by leaving one feed out at a time (`cargo xtask bench recognise`).
+//! The fit is no part of the project: [`crate::Recogniser::candidates`] gives what it needs, and `cargo xtask bench
+//! recognise` measures what comes of it.
 
 use super::EvidenceKind;
 
