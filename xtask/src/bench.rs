@@ -92,7 +92,8 @@ fn names(kind: Kind) -> Result<Vec<String>> {
     for entry in std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();
         let name = path.file_stem().unwrap_or_default().to_string_lossy().replace('_', "-");
-        if name != "main" {
+        // A folder holds parts of the file of its name.
+        if name != "main" && path.is_file() {
             names.push(name);
         }
     }

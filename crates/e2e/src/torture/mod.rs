@@ -1,6 +1,7 @@
 //! Kill tests: a child process works and tells what was acknowledged; the parent kills it with SIGKILL at a random
 //! moment, starts it again and compares. What the child printed before its death is in the pipe, so nothing is lost.
 
+mod arguments;
 mod cabinet;
 mod driver;
 pub mod feeds;
@@ -15,6 +16,7 @@ pub mod together;
 
 use std::path::Path;
 
+pub use arguments::Arguments;
 pub use driver::{Party, Plan as Kills, run as drive};
 
 /// How a kill test of a child process is run.

@@ -9,24 +9,25 @@ mod store;
 mod together;
 
 use clap::Parser;
+use e2e::torture::Arguments;
 
 #[derive(Parser)]
 #[command(about)]
 enum Name {
     /// Kills the program at random moments while feeds are fetched and uploaded
-    Feeds(feeds::Arguments),
+    Feeds(Arguments),
     /// Kills the program at random moments while offers are written by hand, judged, and loaded by feeds
-    Offers(offers::Arguments),
+    Offers(Arguments),
     /// Kills the program at random moments while offers become united offers, silver and gold
     Silver(silver::Arguments),
     /// Kills a process that serves snippets at random moments, under PUT, DELETE and topic load, and checks what is left
     Snippets(snippets::Arguments),
     /// Kills the program at random moments while a stage of another program looks at what people write
-    Stages(stages::Arguments),
+    Stages(Arguments),
     /// Kills the embedded store at random moments under mixed load and checks what is left
     Store(store::Arguments),
     /// Kills the program at random moments while feeds, people, a stage, businesses and cards are at work together
-    Together(together::Arguments),
+    Together(Arguments),
 }
 
 fn main() -> anyhow::Result<()> {
