@@ -27,13 +27,16 @@ async fn many_processes_may_open_an_empty_database_at_once() {
 }
 
 #[tokio::test]
-async fn a_store_of_a_newer_version_is_refused() {
+async fn a_store_of_another_version_is_refused() {
     let Some(database) = Database::create().await else { return };
     open(&database.url).await;
-    database.client().await.batch_execute("UPDATE dvor.meta SET format = 2").await.unwrap();
-    let error = refused(&[&database.url]).await;
-    assert_eq!(error.kind(), Kind::Incompatible);
-    assert!(error.to_string().contains("newer version"), "{error}");
+    for (number, age) in [(99, "a newer version"), (1, "an older version")] {
+        let update = format!("UPDATE dvor.meta SET format = {number}");
+        database.client().await.batch_execute(&update).await.unwrap();
+        let error = refused(&[&database.url]).await;
+        assert_eq!(error.kind(), Kind::Incompatible);
+        assert!(error.to_string().contains(age), "{error}");
+    }
 }
 
 #[tokio::test]
