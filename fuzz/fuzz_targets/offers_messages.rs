@@ -97,10 +97,11 @@ fn photos(payload: &[u8], known: Option<OfferId>) -> Vec<u8> {
 /// On an empty store; the catalog is the same for all.
 fn offers() -> Offers {
     static FIRST: OnceLock<Offers> = OnceLock::new();
-    let tables = || Schema::new([offers::tables(), topics::tables()].concat());
+    let tables = || Schema::new([offers::tables(), spine::tables()].concat());
     let first = FIRST.get_or_init(|| {
         let clock = Clock::manual(Timestamp(1_760_000_000_000_000));
-        Offers::new(Store::memory(tables()), clock, Settings::default(), Catalog::shipped())
+        let base = spine::Base::alone(Store::memory(tables()), clock);
+        Offers::new(&base, Settings::default(), Catalog::shipped())
     });
     Offers { store: Store::memory(tables()), ..first.clone() }
 }

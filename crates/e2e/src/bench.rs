@@ -81,7 +81,7 @@ pub struct Rate {
     pub p99_us: u64,
 }
 
-/// Runs `work` in so many tasks for a while; every call gets a number of its own.
+/// Runs `work` in this number of tasks for a while; every call gets a number of its own.
 pub async fn rate<F>(
     tasks: usize,
     time: Duration,

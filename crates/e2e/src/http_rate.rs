@@ -1,4 +1,4 @@
-//! HTTP figures: so many connections, each asking as fast as it is answered.
+//! HTTP figures: a number of connections, each asking as fast as it is answered.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

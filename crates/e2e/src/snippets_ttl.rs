@@ -12,8 +12,8 @@ use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use kit::{Clock, Timestamp};
 use snippets::{Registry, Snippets};
+use spine::Base;
 use store::{Options, Range, Schema, Shard, Store};
-use topics::{Tokens, Topics};
 use tower::ServiceExt as _;
 use web::Access;
 
@@ -73,7 +73,7 @@ pub async fn run(expiring: u64, time: Duration, patience: Duration) -> anyhow::R
     let data = folder.path().join("store");
     let clock = Clock::manual(Timestamp(1_700_000_000_000_000));
     let (store, snippets) = open(folder.path(), &data, clock.clone()).await?;
-    let routes = snippets::api::http::routes(snippets.clone());
+    let routes = snippets::api::routes(snippets.clone());
     let living = LIVING.min(expiring);
     fill(&routes, "held", living).await?;
     fill(&routes, "brief", expiring).await?;
@@ -129,14 +129,12 @@ async fn open(folder: &Path, data: &Path, clock: Clock) -> anyhow::Result<(Store
     let config = folder.join("config.pb.txt");
     std::fs::write(&config, CONFIG)?;
     std::fs::write(folder.join("key_prefixes.txt"), "brief 1\nheld 2\n")?;
-    let tables = [snippets::tables(), topics::tables(), cluster::tables()].concat();
+    let tables = [snippets::tables(), spine::tables()].concat();
     let options = Options { reserve_bytes: 0, ..Options::default() };
     let store = Store::open(&[format!("embedded:{}", data.display())], Schema::new(tables), &options).await?;
-    let topics = Topics::open("embedded:", store.clone(), Tokens::all(), topics::Options::default())?;
-    let options = snippets::Options { config: Some(config), ..Default::default() };
-    let cluster = cluster::Cluster::solo(store.clone(), clock.clone());
-    let snippets =
-        Snippets::open(store.clone(), topics, cluster, clock, Registry::shipped(), options).await?;
+    let settings = snippets::Settings { config: Some(config), ..Default::default() };
+    let base = Base::alone(store.clone(), clock);
+    let snippets = Snippets::open(&base, settings, Registry::shipped()).await?;
     Ok((store, snippets))
 }
 

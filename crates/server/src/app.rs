@@ -6,25 +6,24 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use catalog::Catalog;
 use cluster::Cluster;
-use feeds::Feeds;
-use files::Files;
+use feeds::{Feeds, LazyKnowledge};
 use kit::{Clock, Shutdown, Tasks};
 use metrics_exporter_prometheus::PrometheusHandle;
 use offers::Offers;
 use photos::Photos;
 use silver::Silver;
+use spine::Base;
 use stages::Stages;
 use stages::builtin::video::Videos;
 use store::{Schema, Store, TableSpec};
-use tokio::sync::Semaphore;
 use topics::Topics;
 use united::United;
 
 use crate::access::{self, Access, LocalKey, Rates, Verifier};
-use crate::config::Config;
+use crate::config::{Config, Downloads};
 use crate::data;
 use crate::export::MasterData;
-use crate::http::{Backups, Tally};
+use crate::http::{Backups, Bodies, Tally};
 use crate::roles::Role;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,23 +34,21 @@ pub struct App(Arc<Parts>);
 
 pub struct Parts {
     pub config: Config,
-    pub clock: Clock,
-    pub store: Store,
-    pub topics: Topics,
-    pub files: Files,
+    pub base: Base,
     pub offers: Offers,
     pub feeds: Feeds,
     pub photos: Photos,
     pub stages: Stages,
     pub united: United,
     pub silver: Silver,
-    pub cluster: Cluster,
     pub verifier: Verifier,
     pub rates: Rates,
     pub local_key: LocalKey,
     pub metrics: PrometheusHandle,
     pub calls: Tally,
     pub backups: Backups,
+    /// Of the calls that are under way.
+    pub bodies: Arc<Bodies>,
     /// With the role `snippets`, when they are open.
     pub snippets: OnceLock<snippets::Snippets>,
     /// Called when the process begins to end: it takes no new work and says that it is not ready.
@@ -75,63 +72,47 @@ impl std::ops::Deref for App {
     }
 }
 
+/// The engines are at hand everywhere.
+impl std::ops::Deref for Parts {
+    type Target = Base;
+
+    fn deref(&self) -> &Base {
+        &self.base
+    }
+}
+
 impl App {
     /// Opens the engines that the configuration names.
     pub async fn open(config: Config, metrics: PrometheusHandle, part: Part) -> Result<Self> {
-        let clock = Clock::system();
         let last_tasks = Tasks::default();
-        let store = open_store(&config).await?;
-        let cluster = match part {
-            Part::Member => {
-                let options = membership(&config);
-                let joined = Cluster::join(store.clone(), clock.clone(), options, &last_tasks).await;
-                joined.map_err(|error| match error {
-                    // The store's error knows its exit code.
-                    cluster::Error::Store(error) => anyhow::Error::new(error),
-                    error => anyhow::Error::new(error),
-                })?
-            }
-            // A command takes no part in the work of others.
-            Part::Onlooker => Cluster::solo(store.clone(), clock.clone()),
-        };
-        let topics =
-            Topics::open(&config.topics, store.clone(), cluster.clone(), topic_options(&config, &clock));
-        let mut file_options = files::Options::new(config.data.join("incoming"));
-        file_options.clock = clock.clone();
-        let files = files::open(&config.files, store.clone(), file_options)?;
-        let catalog = open_catalog(&config)?;
-        let united = United::new(store.clone(), clock.clone(), catalog.clone()).with_cluster(cluster.clone());
+        let base = open_base(&config, part, &last_tasks).await?;
+        let (catalog, downloads) = (open_catalog(&config)?, downloads(&config));
+        let united = United::new(&base, catalog.clone());
         let silver = Silver::new(united.clone());
-        let offers = Offers::new(store.clone(), clock.clone(), config.offers.clone(), catalog)
-            .with_files(files.clone())
-            .with_cluster(cluster.clone())
+        let offers = Offers::new(&base, config.offers.clone(), catalog.clone())
             .with_keeper(Arc::new(MasterData(silver.clone())));
-        let topics = topics?;
-        let feeds = open_feeds(&config, &store, &topics, &files, &offers);
-        let stages = open_stages(&config, &offers);
+        let unify = Arc::new(LazyKnowledge::new(catalog, config.catalog.clone()));
+        let stages = open_stages(&config, &offers, downloads.clone());
         // Whoever writes offers knows from the first one on which stages want to hear of it.
         stages.refresh().await?;
         Ok(Self(Arc::new(Parts {
-            topics,
-            feeds,
+            feeds: Feeds::new(&base, config.feeds.clone(), unify, downloads.clone()),
+            photos: Photos::new(&base, config.photos.clone(), downloads),
             stages,
-            photos: open_photos(&config, &store, &files, cluster.clone(), &clock),
             silver,
             united,
-            files,
             offers,
-            cluster,
-            verifier: Verifier::new(store.clone()),
+            verifier: Verifier::new(base.store.clone()),
             rates: Rates::new(config.limits.requests_per_second, config.limits.requests_burst),
             local_key: LocalKey::random(),
             metrics,
             calls: Tally::default(),
             backups: Backups::default(),
+            bodies: Arc::new(Bodies::new(config.limits.bodies_bytes)),
             snippets: OnceLock::new(),
             ending: Shutdown::new(),
             last_tasks,
-            clock,
-            store,
+            base,
             config,
         })))
     }
@@ -162,6 +143,25 @@ impl App {
     }
 }
 
+/// The engines that the configuration names.
+async fn open_base(config: &Config, part: Part, tasks: &Tasks) -> Result<Base> {
+    let (clock, store) = (Clock::system(), open_store(config).await?);
+    let cluster = match part {
+        Part::Member => Cluster::join(store.clone(), clock.clone(), membership(config), tasks).await?,
+        // A command takes no part in the work of others.
+        Part::Onlooker => Cluster::solo(store.clone(), clock.clone()),
+    };
+    let options = topic_options(config, &clock);
+    let topics = Topics::open(&config.topics, store.clone(), cluster.clone(), options)?;
+    let options = files::Options {
+        clock: clock.clone(),
+        reserve_bytes: config.files_reserve_bytes,
+        ..files::Options::new(config.data.join("incoming"))
+    };
+    let files = files::open(&config.files, store.clone(), options)?;
+    Ok(Base { store, topics, files, cluster, clock })
+}
+
 fn membership(config: &Config) -> cluster::Options {
     let roles = if config.roles.has(Role::Relay) { vec![topics::relay::ROLE.to_owned()] } else { Vec::new() };
     cluster::Options {
@@ -172,29 +172,17 @@ fn membership(config: &Config) -> cluster::Options {
     }
 }
 
-fn open_stages(config: &Config, offers: &Offers) -> Stages {
+fn open_stages(config: &Config, offers: &Offers, downloads: fetch::Options) -> Stages {
     let settings = config.stages.clone();
     let connect = stages::api::plugin::connect(&settings);
-    let options = fetch::Options {
-        allowed: config.downloads.allowed.clone(),
-        proxy: config.downloads.proxy.clone(),
-        ..fetch::Options::default()
-    };
-    let videos = Videos::new(config.video_providers.clone(), options);
+    let videos = Videos::new(config.video_providers.clone(), downloads);
     Stages::new(offers.clone(), settings, stages::builtin::all(offers, videos), connect)
 }
 
-fn open_photos(config: &Config, store: &Store, files: &Files, cluster: Cluster, clock: &Clock) -> Photos {
-    let settings = config.photos.clone();
-    let fetcher = fetch::Fetcher::new(fetch::Options {
-        allowed: config.downloads.allowed.clone(),
-        proxy: config.downloads.proxy.clone(),
-        max_bytes: settings.max_bytes,
-        idle_timeout: settings.idle_timeout,
-        total_timeout: settings.total_timeout,
-        ..fetch::Options::default()
-    });
-    Photos::new(store.clone(), files.clone(), cluster, clock.clone(), fetcher, settings)
+/// How everything is downloaded; each system has its own limits.
+fn downloads(config: &Config) -> fetch::Options {
+    let Downloads { allowed, proxy, ports } = config.downloads.clone();
+    fetch::Options { allowed, proxy, ports, ..fetch::Options::default() }
 }
 
 fn open_catalog(config: &Config) -> Result<Catalog> {
@@ -204,33 +192,12 @@ fn open_catalog(config: &Config) -> Result<Catalog> {
     }
 }
 
-fn open_feeds(config: &Config, store: &Store, topics: &Topics, files: &Files, offers: &Offers) -> Feeds {
-    let settings = config.feeds.clone();
-    let fetcher = fetch::Fetcher::new(fetch::Options {
-        allowed: config.downloads.allowed.clone(),
-        proxy: config.downloads.proxy.clone(),
-        max_bytes: settings.max_file_bytes,
-        idle_timeout: settings.idle_timeout,
-        total_timeout: settings.total_timeout,
-        ..fetch::Options::default()
-    });
-    Feeds {
-        handed_over: Arc::new(Semaphore::new(settings.downloads.max(1))),
-        store: store.clone(),
-        topics: topics.clone(),
-        files: files.clone(),
-        clock: offers.clock.clone(),
-        settings: Arc::new(settings),
-        unify: Arc::new(feeds::LazyKnowledge::new((*offers.catalog).clone(), config.catalog.clone())),
-        fetcher,
-    }
-}
-
 fn topic_options(config: &Config, clock: &Clock) -> topics::Options {
     topics::Options {
         retention: config.topic.retention,
         retention_bytes: config.topic.retention_bytes,
         replication: config.topic.replication,
+        partitions: config.topic.partitions,
         clock: clock.clone(),
     }
 }
@@ -239,9 +206,7 @@ fn topic_options(config: &Config, clock: &Clock) -> topics::Options {
 pub fn tables() -> Vec<TableSpec> {
     [
         access::tables(),
-        topics::tables(),
-        files::tables(),
-        cluster::tables(),
+        spine::tables(),
         offers::tables(),
         stages::tables(),
         photos::tables(),

@@ -15,6 +15,7 @@ mod export;
 mod grpc;
 mod http;
 mod metrics;
+mod process_metrics;
 mod roles;
 mod server;
 mod telemetry;

@@ -4,6 +4,7 @@ use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
 /// Name, unit and help. The end of the name tells the kind: `_total` counts, `_seconds` is a histogram, else it is a gauge.
 const DESCRIPTIONS: &[(&str, Unit, &str)] = &[
+    ("dvor_build_info", Unit::Count, "1, with the version of this process"),
     ("dvor_cluster_beats_total", Unit::Count, "Renewals of the process's lease, by outcome"),
     ("dvor_cluster_fenced_total", Unit::Count, "Transactions refused because the work token was lost"),
     ("dvor_cluster_leases_lost_total", Unit::Count, "Leases that ended before they were renewed"),
@@ -14,6 +15,8 @@ const DESCRIPTIONS: &[(&str, Unit, &str)] = &[
         Unit::Count,
         "Work tokens taken, free ones and those of dead processes",
     ),
+    ("dvor_disk_free_bytes", Unit::Bytes, "Room left on the disk of the data folder"),
+    ("dvor_disk_size_bytes", Unit::Bytes, "Size of the disk of the data folder"),
     ("dvor_feeds_batches_sent_total", Unit::Count, "Batches of loads sent to the offers"),
     ("dvor_feeds_fetches_total", Unit::Count, "Downloads of feeds, by outcome"),
     ("dvor_feeds_records_sent_total", Unit::Count, "Records of loads sent to the offers"),
@@ -34,6 +37,11 @@ const DESCRIPTIONS: &[(&str, Unit, &str)] = &[
     ("dvor_photos_ready_total", Unit::Count, "Photos that are there"),
     ("dvor_photos_refused_total", Unit::Count, "Images refused, by reason"),
     ("dvor_photos_requests_answered_total", Unit::Count, "Requests for photos answered"),
+    ("dvor_process_cpu_used", Unit::Seconds, "Processor time that this process has used, in seconds"),
+    ("dvor_process_open_files", Unit::Count, "Open files and connections of this process"),
+    ("dvor_process_resident_bytes", Unit::Bytes, "Memory of this process"),
+    ("dvor_process_started", Unit::Seconds, "When this process started, in seconds since 1970"),
+    ("dvor_process_threads", Unit::Count, "Threads of this process"),
     (
         "dvor_snippets_config_differs",
         Unit::Count,

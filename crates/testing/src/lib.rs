@@ -1,16 +1,22 @@
 //! What the tests of several crates share: nothing of it is shipped.
 //!
 //! - [`Counted`] is a store that counts what transactions ask for: rows by system, and round trips.
+//! - [`schema`], [`embedded`] and [`postgres`] make stores that have the tables of a system and of the engines.
+//! - [`OUTBOX`] is what was sent and no relay has taken yet.
 //! - [`apply`] does to a handler what a consumer does, without a topic.
 #![allow(clippy::unwrap_used)]
 
 mod counting;
+mod outbox;
+mod stores;
 
 use store::{Store, Tx};
 use topics::Record;
 use topics::consume::{Failure, Handler};
 
 pub use counting::Counted;
+pub use outbox::{OUTBOX, OutboxMessage, OutboxRow};
+pub use stores::{embedded, postgres, schema};
 
 /// A record as a topic gives it.
 pub fn record(offset: i64, key: impl Into<Vec<u8>>, payload: Vec<u8>) -> Record {

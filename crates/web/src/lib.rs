@@ -18,6 +18,7 @@ mod paging;
 mod problem;
 
 pub use access::{Access, Scope};
-pub use failures::{Judged, Verdict};
+pub use failures::{Judge, Judged, Verdict, judge_each, parse_id, write_id};
+pub use model::Language;
 pub use paging::{Page, limit, within};
-pub use problem::{Code, FieldError, Language, Problem, ProblemBody, Result};
+pub use problem::{Code, FieldError, Problem, ProblemBody, Result, language};

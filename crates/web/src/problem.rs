@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use kit::Kind;
+use model::Language;
 use serde::{Deserialize, Serialize};
 
 /// What went wrong, under a name that clients may rely on.
@@ -212,59 +214,20 @@ impl From<Problem> for tonic::Status {
     }
 }
 
-impl From<store::Error> for Problem {
-    fn from(error: store::Error) -> Self {
-        let code = match error.kind() {
-            store::Kind::Unknown => Code::OutcomeUnknown,
-            store::Kind::Invalid => Code::Invalid,
-            store::Kind::Full => Code::StorageFull,
-            store::Kind::Corrupt | store::Kind::Incompatible => Code::Internal,
-            store::Kind::Unavailable | store::Kind::Locked | store::Kind::Denied => Code::Unavailable,
-        };
-        Self::of_engine(code, &error)
-    }
-}
-
-impl From<topics::Error> for Problem {
-    fn from(error: topics::Error) -> Self {
-        use topics::Kind;
+impl From<kit::Error> for Problem {
+    fn from(error: kit::Error) -> Self {
         let code = match error.kind() {
             Kind::Unknown => Code::OutcomeUnknown,
             Kind::Invalid => Code::Invalid,
-            Kind::UnknownTopic => Code::NotFound,
-            Kind::NotAssigned => Code::Conflict,
-            Kind::Full => Code::StorageFull,
-            Kind::Corrupt | Kind::Incompatible => Code::Internal,
-            Kind::Unavailable | Kind::Denied => Code::Unavailable,
-        };
-        Self::of_engine(code, &error)
-    }
-}
-
-impl From<files::Error> for Problem {
-    fn from(error: files::Error) -> Self {
-        use files::Kind;
-        let code = match error.kind() {
-            Kind::Unknown => Code::OutcomeUnknown,
-            Kind::NotFound => Code::NotFound,
+            Kind::NotFound | Kind::UnknownTopic => Code::NotFound,
+            Kind::NotAssigned | Kind::Fenced => Code::Conflict,
             Kind::TooLarge => Code::TooLarge,
             Kind::Incomplete => Code::BadRequest,
-            Kind::Invalid => Code::Invalid,
             Kind::Full => Code::StorageFull,
-            Kind::Corrupt => Code::Internal,
-            Kind::Unavailable | Kind::Denied => Code::Unavailable,
+            Kind::Corrupt | Kind::Incompatible => Code::Internal,
+            Kind::Unavailable | Kind::Locked | Kind::Denied | Kind::Left => Code::Unavailable,
         };
         Self::of_engine(code, &error)
-    }
-}
-
-impl From<cluster::Error> for Problem {
-    fn from(error: cluster::Error) -> Self {
-        match error {
-            cluster::Error::Store(error) => error.into(),
-            error if error.is_fenced() => Self::of_engine(Code::Conflict, &error),
-            error => Self::of_engine(Code::Unavailable, &error),
-        }
     }
 }
 
@@ -278,26 +241,10 @@ impl Problem {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
-    English,
-    Russian,
-}
-
-impl Language {
-    /// The first of English and Russian that `Accept-Language` names.
-    pub fn of(headers: &HeaderMap) -> Self {
-        let accepted =
-            headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok()).unwrap_or("");
-        for wish in accepted.split(',') {
-            match wish.trim().get(..2).map(str::to_lowercase).as_deref() {
-                Some("ru") => return Self::Russian,
-                Some("en") => return Self::English,
-                _ => {}
-            }
-        }
-        Self::English
-    }
+/// The language that the caller asks for.
+pub fn language(headers: &HeaderMap) -> Language {
+    let accepted = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+    Language::accepted(accepted.unwrap_or(""))
 }
 
 #[cfg(test)]
@@ -311,20 +258,15 @@ mod tests {
 
     #[test]
     fn an_unknown_outcome_is_told_apart_from_a_failure() {
-        let check = |error: store::Error, status: u16, name: &str, grpc: tonic::Code| {
+        let check = |error: kit::Error, status: u16, name: &str, grpc: tonic::Code| {
             let problem = Problem::from(error);
             assert_eq!((problem.code.status().as_u16(), problem.code.name()), (status, name));
             assert_eq!(tonic::Status::from(problem).code(), grpc);
         };
-        check(store::Error::unknown("lost"), 503, "outcome_unknown", tonic::Code::Unknown);
-        check(store::Error::unavailable("away"), 503, "unavailable", tonic::Code::Unavailable);
-        check(store::Error::invalid("key"), 422, "invalid", tonic::Code::InvalidArgument);
-        check(
-            store::Error::new(store::Kind::Full, "disk"),
-            507,
-            "storage_full",
-            tonic::Code::ResourceExhausted,
-        );
+        check(kit::Error::unknown("lost"), 503, "outcome_unknown", tonic::Code::Unknown);
+        check(kit::Error::unavailable("away"), 503, "unavailable", tonic::Code::Unavailable);
+        check(kit::Error::invalid("key"), 422, "invalid", tonic::Code::InvalidArgument);
+        check(kit::Error::new(Kind::Full, "disk"), 507, "storage_full", tonic::Code::ResourceExhausted);
     }
 
     #[test]
@@ -337,7 +279,7 @@ mod tests {
             ("de, en", "There is no such thing"),
             ("", "There is no such thing"),
         ] {
-            let body = Problem::not_found("x").body("id", Language::of(&headers(text)));
+            let body = Problem::not_found("x").body("id", language(&headers(text)));
             assert_eq!((body.title.as_str(), body.kind.as_str()), (title, "urn:dvor:problem:not_found"));
         }
     }

@@ -15,7 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("flow", &["base", "engines", "knowledge", "web", "testing"]),
     ("face", &["base", "engines", "knowledge", "web", "flow", "testing"]),
     ("server", &["base", "engines", "knowledge", "web", "flow", "face"]),
-    ("e2e", &["base", "engines", "knowledge", "web", "flow", "face", "server", "e2e"]),
+    ("e2e", &["base", "engines", "knowledge", "web", "flow", "face", "server", "testing", "e2e"]),
     ("xtask", &[]),
 ];
 
@@ -29,6 +29,10 @@ const ARROWS: &[(&str, &str)] = &[
     ("engines/topics", "engines/cluster"),
     ("engines/files", "engines/store"),
     ("engines/files", "engines/topics"),
+    ("engines/spine", "engines/store"),
+    ("engines/spine", "engines/topics"),
+    ("engines/spine", "engines/files"),
+    ("engines/spine", "engines/cluster"),
     ("flow/stages", "flow/offers"),
     ("flow/silver", "flow/united"),
 ];
@@ -39,7 +43,7 @@ const PACKAGES: &[(&[&str], &[&str])] = &[
     (&["fjall", "tokio-postgres", "deadpool-postgres", "rdkafka", "object_store"], &["engines", "e2e"]),
     (
         &["axum", "axum-extra", "tonic", "tonic-prost", "tonic-health", "tonic-reflection"],
-        &["web", "flow", "face", "server", "e2e"],
+        &["web", "flow", "face", "server", "testing", "e2e"],
     ),
 ];
 

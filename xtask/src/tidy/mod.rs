@@ -12,6 +12,7 @@ mod layers;
 mod manifest;
 mod mask;
 mod metrics;
+mod plain;
 mod sizes;
 mod words;
 
@@ -47,6 +48,7 @@ pub(crate) fn run() -> Result<()> {
     problems.extend(sources.iter().flat_map(layers::check_source));
     problems.extend(manifests.iter().filter_map(manifest::check_lints));
     problems.extend(sources.iter().flat_map(words::check));
+    problems.extend(sources.iter().flat_map(plain::check));
     problems.extend(metrics::check(&sources));
     let exceptions = exceptions::read(&sources)?;
     problems.extend(exceptions.judge(&sources.iter().flat_map(sizes::oversize).collect::<Vec<_>>()));

@@ -1,11 +1,11 @@
-//! Waiting for one thing while others go on.
+//! Awaiting a future while a set of running futures is polled.
 
 use futures::stream::{FuturesUnordered, StreamExt as _};
 
-/// Waits for `wanted` and drives what runs meanwhile; gives the ends of that too.
+/// Awaits `wanted`, polling `running` meanwhile; returns what of `running` finished, too.
 ///
-/// A loop that keeps its running work in itself must wait for nothing else in another way: the work may hold just what is
-/// waited for, a connection or the turn to get one, and would hold it for ever while nobody drives it.
+/// A loop that owns its running futures must await everything else through this function: one of them may hold what is
+/// awaited (a connection, or the turn to get one) and would never release it, because nothing polls it.
 pub async fn beside<T, F: Future>(
     running: &mut FuturesUnordered<F>,
     wanted: impl Future<Output = T>,

@@ -21,6 +21,11 @@ impl Timestamp {
         Self(self.0.saturating_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
     }
 
+    /// Which hour since 1970 it is in.
+    pub fn hour(self) -> i64 {
+        self.0.div_euclid(3_600_000_000)
+    }
+
     /// How long after `earlier` this is; zero if it is not after it.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))

@@ -4,7 +4,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The wish that everything end. Clones share it.
+/// A request to stop, seen by every clone.
 #[derive(Clone, Debug, Default)]
 pub struct Shutdown(CancellationToken);
 
@@ -58,8 +58,8 @@ impl Tasks {
         &self.shutdown
     }
 
-    /// Returns when a task has panicked. Nobody does its work then, while what it held is still held: the process should
-    /// end, so that others, or its next life, take over.
+    /// Returns when a task has panicked. Its work is not done any more, and its tokens and locks stay held: the process
+    /// should end, so that another process, or a restart, takes over.
     pub async fn broken(&self) {
         self.broken.called().await;
     }

@@ -1,4 +1,4 @@
-//! The word that nothing of a seller may stay, as it travels in the topic `offers.erasures`.
+//! The request to erase a seller, as a message of the topic `offers.erasures`.
 
 use prost::Message as _;
 use wire::offers::SellerErasure;

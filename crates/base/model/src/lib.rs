@@ -6,14 +6,17 @@
 //! - [`names`]: which texts may name a seller or a namespace.
 //! - [`photo_order`]: in which order photos are shown.
 //! - [`photo_url`]: how offers name a photo that their seller uploaded.
+//! - [`fields`]: what a seller writes of an offer, each field described once.
 //! - [`limits`]: how much an offer's fields may hold, for all who read, write or describe them.
-//! - [`erasure`]: the word that a seller is to be forgotten.
+//! - [`topics`]: the names of all topics, what they carry and by which key.
+//! - [`erasure`]: the request to erase a seller.
 //! - [`message`]: every code that a seller can be told, in English and Russian. Issues are stored and sent as a code with
 //!   parameters, and become sentences only when somebody reads them, in the language of the reader.
 //!
 //! No I/O, no clock, no randomness: those who call bring them.
 
 pub mod erasure;
+pub mod fields;
 pub mod limits;
 pub mod message;
 pub mod money;
@@ -22,10 +25,11 @@ pub mod offer_id;
 pub mod photo_order;
 pub mod photo_url;
 pub mod status;
+pub mod topics;
 
-pub use message::Language;
 pub use offer_id::{BadOfferId, OfferId};
 pub use wire::model::{
     Attribute, Condition, Contacts, Content, Dimensions, Issue, IssueType, Level, Location, Money, Offer,
     Origin, Photo, PhotoSize, PhotoState, Status, Value, value,
 };
+pub use words::Language;

@@ -1,6 +1,8 @@
 //! How much an offer's fields may hold. The feed's schema, unify, the API's validation and the docs all say what stands
 //! here, so that what a feed brings can always be edited by hand, and the other way round.
 
+use crate::fields::FIELDS;
+
 /// Of all that a seller writes of one offer, encoded.
 pub const MAX_CONTENT_BYTES: usize = 102_400;
 
@@ -27,16 +29,16 @@ pub const MAX_VALUES: usize = 50;
 pub const MAX_GRAMS: i64 = 100_000_000;
 /// A kilometre.
 pub const MAX_MM: i64 = 1_000_000;
+/// A number beyond it in either direction is no attribute's.
+pub const MAX_NUMBER: f64 = 1e15;
 
 /// The texts of the content by their paths, with the characters that each may have.
-pub const TEXTS: [(&str, usize); 9] = [
-    ("title", MAX_TITLE_CHARS),
-    ("description", MAX_DESCRIPTION_CHARS),
-    ("vendor", MAX_VENDOR_CHARS),
-    ("barcode", MAX_BARCODE_CHARS),
-    ("contacts.name", MAX_CONTACT_NAME_CHARS),
-    ("contacts.email", MAX_EMAIL_CHARS),
-    ("location.address", MAX_ADDRESS_CHARS),
-    ("url", MAX_URL_CHARS),
-    ("video_url", MAX_URL_CHARS),
-];
+pub fn texts() -> impl Iterator<Item = (&'static str, usize)> {
+    let plain = FIELDS.iter().filter_map(|field| Some((field.path, field.max_chars()?)));
+    let parts = [
+        ("contacts.name", MAX_CONTACT_NAME_CHARS),
+        ("contacts.email", MAX_EMAIL_CHARS),
+        ("location.address", MAX_ADDRESS_CHARS),
+    ];
+    plain.chain(parts)
+}

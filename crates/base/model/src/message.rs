@@ -1,12 +1,7 @@
 //! Every code that a seller can be told, in English and Russian.
 
 use wire::model::Issue;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
-    English,
-    Russian,
-}
+use words::Language;
 
 /// Code, English, Russian. `{field}`, `{value}` and the parameters `{0}`, `{1}` … are put in; a sentence of both
 /// languages names what is wrong and, where it can, what would be right.
@@ -75,6 +70,7 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     ("json_broken_top", "the JSON is broken outside of the offers, at «{0}»", "JSON нарушен вне предложений, рядом с «{0}»"),
     ("columns_too_many", "the table has {0} columns, at most {1} are allowed", "в таблице {0} столбцов, допустимо не более {1}"),
     ("categories_too_many", "the file declares more than {0} categories", "в файле объявлено больше {0} категорий"),
+    ("categories_too_long", "the categories that the file declares take more than {0} bytes", "объявленные в файле категории занимают больше {0} байт"),
     // Records of feed files.
     ("xml_broken", "the XML of the offer is broken: {0}", "XML предложения нарушен: {0}"),
     ("xml_entity_unknown", "the reference {0} is not known; write the character itself", "ссылка {0} неизвестна; запишите сам символ"),
@@ -87,6 +83,7 @@ const MESSAGES: &[(&str, &str, &str)] = &[
     ("too_deep", "elements are nested deeper than {0}", "вложенность элементов больше {0}"),
     ("too_short", "{field} has {0} characters, at least {1} are needed", "в поле {field} {0} символов, нужно не менее {1}"),
     ("record_too_long", "the offer takes more than {0} bytes of the file", "предложение занимает в файле больше {0} байт"),
+    ("record_too_full", "the offer has more than {0} values", "в предложении больше {0} значений"),
     ("json_broken", "the JSON of the offer is broken: {0}", "JSON предложения нарушен: {0}"),
     ("json_not_an_object", "the offer is not a JSON object", "предложение не является объектом JSON"),
     ("json_object_ignored", "{field} is an object that is not known here; it is not read", "{field} — неизвестный вложенный объект, он не читается"),

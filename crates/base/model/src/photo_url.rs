@@ -1,8 +1,9 @@
 //! The address of a photo that a seller uploaded: a reference to the seller's own photo, never fetched. Offers and feeds
-//! name it like any photo's url; only the seller who uploaded the photo has it, whoever may look at the image itself.
+//! name it like any photo's url; only the seller who uploaded the photo has it, whoever may look at the image itself. It is
+//! that of the largest size that everybody may see.
 
 const BEFORE: &str = "/photos/";
-const AFTER: &str = "/original";
+const AFTER: &str = "/1600";
 const HASH_DIGITS: usize = 64;
 
 /// The address under which the seller's offers name the photo of this hash.
@@ -28,11 +29,12 @@ mod tests {
         for other in [
             of_upload(&hash.to_uppercase()),
             of_upload(&hash[1..]),
-            of_upload("../original"),
+            of_upload("../1600"),
             format!("/photos/{hash}/400"),
-            format!("/photos/{hash}/original/"),
-            format!("//photos/{hash}/original"),
-            format!("https://a.example/photos/{hash}/original"),
+            format!("/photos/{hash}/original"),
+            format!("/photos/{hash}/1600/"),
+            format!("//photos/{hash}/1600"),
+            format!("https://a.example/photos/{hash}/1600"),
             String::new(),
         ] {
             assert!(!is_upload(&other), "{other}");

@@ -13,10 +13,14 @@
 //!
 //! Not here: what a word means. This crate knows no categories, places or units.
 
+mod language;
+
 use std::borrow::Cow;
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
+
+pub use language::Language;
 
 /// NFKC, lower case, ё→е. Accents that stand as marks of their own are left out (stress marks of dictionaries).
 pub fn fold(text: &str) -> String {

@@ -19,7 +19,7 @@ const BATCH: u64 = 500;
 
 /// The store that `dvor serve --data FOLDER` opens.
 pub async fn open(data: &Path) -> anyhow::Result<Store> {
-    let tables = [offers::tables(), topics::tables(), cluster::tables()].concat();
+    let tables = [offers::tables(), spine::tables()].concat();
     let url = format!("embedded:{}", data.join("store").display());
     let options = Options { reserve_bytes: 0, ..Options::default() };
     Ok(Store::open(&[url], Schema::new(tables), &options).await?)
@@ -84,7 +84,7 @@ pub fn small(category: &str, number: u64) -> Content {
     Content { description: String::new(), location: None, ..content(category, number) }
 }
 
-/// Gives the seller so many active offers.
+/// Gives the seller this number of active offers.
 pub async fn fill(store: &Store, seller: &str, category: &str, count: u64) -> anyhow::Result<()> {
     fill_with(store, seller, count, |number| content(category, number)).await
 }
@@ -105,7 +105,7 @@ async fn fill_with(
         let put = async |tx: &mut store::Tx| -> store::Result<()> {
             for number in first..last {
                 let offer = offer(seller, number, content(number));
-                for preset in Preset::EVERY.into_iter().filter(|preset| preset.holds(&offer)) {
+                for preset in Preset::KEPT.into_iter().filter(|preset| preset.holds(&offer)) {
                     tx.put(&PRESETS, (seller, preset.id(), offer.created_at, offer.id), &())?;
                     tx.put(&PRESETS_COUNT, (seller, preset.id()), &(last as i64))?;
                 }

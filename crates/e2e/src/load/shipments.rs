@@ -12,9 +12,10 @@ use prost::Message as _;
 use silver::Silver;
 use silver::consume::Shipments;
 use silver::convert::Delivered;
+use spine::Base;
 use store::{Options, Schema, Shard, Store, Tx};
 use topics::consume::{Failure, Handler, Undecodable};
-use topics::{Message, Record, Tokens, Topics};
+use topics::{Message, Record, Topics};
 use united::United;
 use wire::united::{
     Colour, Offer, OfferContent, OfferIdentifiers, OfferMeta, OriginalSpecification, PartnerContent,
@@ -46,21 +47,24 @@ pub struct FromKafka {
 pub async fn from_kafka(messages: u32) -> anyhow::Result<FromKafka> {
     let (brokers, prefix) = (variable("DVOR_TEST_KAFKA")?, format!("bench-{}.", kit::random_id()));
     let folder = tempfile::tempdir()?;
-    let tables = [united::tables(), silver::tables(), topics::tables(), cluster::tables()].concat();
+    let tables = [united::tables(), silver::tables(), spine::tables()].concat();
     let url = format!("embedded:{}", folder.path().display());
     let store = Store::open(&[url], Schema::new(tables), &Options::default()).await?;
     let url = format!("kafka://{brokers}/{prefix}");
-    let topics = Topics::open(&url, store.clone(), Tokens::all(), topics::Options::default())?;
-    topics.ensure(united::OFFERS_TOPIC, PARTITIONS).await?;
+    let base = Base::alone(store.clone(), Clock::system());
+    let topics = Topics::open(&url, store.clone(), base.cluster.clone(), topics::Options::default())?;
+    let base = Base { topics, ..base };
+    let topics = &base.topics;
+    topics.ensure(model::topics::UNITED_OFFERS, PARTITIONS).await?;
     for message in 0..messages {
         let key = business(message).to_string();
-        topics.publish(united::OFFERS_TOPIC, vec![Message::new(key, batch(message, |_| 1))]).await?;
+        topics.publish(model::topics::UNITED_OFFERS, vec![Message::new(key, batch(message, |_| 1))]).await?;
     }
     let offers = f64::from(messages * OFFERS);
-    let ours = offers / consume(&topics, &store).await?.as_secs_f64();
+    let ours = offers / consume(&base).await?.as_secs_f64();
     store.engine().close().await?;
     let streams = |guarantee| {
-        let (brokers, topic) = (brokers.clone(), format!("{prefix}{}", united::OFFERS_TOPIC));
+        let (brokers, topic) = (brokers.clone(), format!("{prefix}{}", model::topics::UNITED_OFFERS));
         let parts = u64::from(messages * OFFERS * PARTS);
         let job = move || kafka_streams::seconds(&brokers, &topic, guarantee, u64::from(messages), parts);
         async move { Ok::<_, anyhow::Error>(offers / tokio::task::spawn_blocking(job).await??) }
@@ -71,16 +75,17 @@ pub async fn from_kafka(messages: u32) -> anyhow::Result<FromKafka> {
 }
 
 /// The real consumer, from its first message until its position behind the last one is committed.
-async fn consume(topics: &Topics, store: &Store) -> anyhow::Result<Duration> {
-    let silver = Silver::new(United::new(store.clone(), Clock::system(), Catalog::shipped()));
+async fn consume(base: &Base) -> anyhow::Result<Duration> {
+    let topics = &base.topics;
+    let silver = Silver::new(United::new(base, Catalog::shipped()));
     let began = Arc::new(OnceLock::new());
     let handler = Timed { shipments: Shipments(silver), began: began.clone() };
     let (topics_of_task, shutdown) = (topics.clone(), Shutdown::default());
     let ending = shutdown.clone();
     let running = tokio::spawn(async move {
-        topics::consume::run(topics_of_task, united::OFFERS_TOPIC, GROUP, handler, ending).await;
+        topics::consume::run(topics_of_task, model::topics::UNITED_OFFERS, GROUP, handler, ending).await;
     });
-    while topics.lag(united::OFFERS_TOPIC, GROUP).await?.iter().map(|lag| lag.lag).sum::<i64>() > 0 {
+    while topics.lag(model::topics::UNITED_OFFERS, GROUP).await?.iter().map(|lag| lag.lag).sum::<i64>() > 0 {
         tokio::time::sleep(LOOK).await;
     }
     let took = began.get().map_or(Duration::ZERO, Instant::elapsed);

@@ -14,6 +14,7 @@ use offers::stages::Lane;
 use offers::stages::tables::COUNTS;
 use offers::write::by_api;
 use offers::{Offers, Settings};
+use spine::Base;
 use stages::stage::{Answer, Fields, Job, Outcome, Stage, StateChange, Timer};
 use stages::{Builtin, Scheduler, Stages};
 use store::{Options, Range, Schema, Shard, Store};
@@ -65,10 +66,11 @@ pub struct World {
 
 impl World {
     pub async fn open(url: &str, act: Act) -> anyhow::Result<Self> {
-        let tables = [offers::tables(), topics::tables(), cluster::tables()].concat();
+        let tables = [offers::tables(), spine::tables()].concat();
         let options = Options { reserve_bytes: 0, ..Options::default() };
         let store = Store::open(&[url.to_owned()], Schema::new(tables), &options).await?;
-        let offers = Offers::new(store, Clock::system(), Settings::default(), Catalog::shipped());
+        let base = Base::alone(store, Clock::system());
+        let offers = Offers::new(&base, Settings::default(), Catalog::shipped());
         let builtins = vec![Builtin::new(STAGE, &["title"], Acting(act))];
         let settings = stages::Settings::default();
         let stages = Stages::new(offers.clone(), settings, builtins, Box::new(|_, _| None));
@@ -101,7 +103,7 @@ impl World {
         Ok(mine.map(|(_, _, count)| count.waiting).sum())
     }
 
-    /// Waits until so many timers are set and nothing is queued.
+    /// Waits until this number of timers is set and nothing is queued.
     pub async fn noted(&self, timers: i64) -> anyhow::Result<()> {
         let wait = async {
             while self.waiting(Lane::Timers).await? < timers || self.waiting(Lane::Main).await? > 0 {

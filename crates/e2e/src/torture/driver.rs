@@ -67,7 +67,7 @@ pub trait Party {
     async fn check(&mut self, program: &Program) -> anyhow::Result<()>;
 }
 
-/// Kills `dvor serve` on the folder so many times under load, and checks. Returns how long the slowest start took.
+/// Kills `dvor serve` on the folder `kills` times under load, and checks. Returns how long the slowest start took.
 pub async fn run(folder: &Path, plan: &Plan, parties: &mut [&mut dyn Party]) -> anyhow::Result<Duration> {
     let Plan { kills, seed, .. } = *plan;
     let mut random = StdRng::seed_from_u64(seed);

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod cabinet;
+pub mod doors;
 mod driver;
 pub mod feeds;
 pub mod offers;

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use kit::{Clock, Tasks};
 use snippets::{Registry, Snippets};
+use spine::Base;
 use store::{Options, Schema, Store};
-use topics::{Message, Tokens, Topics};
+use topics::{Message, Topics};
 use web::Access;
 
 pub const TOPIC: &str = "news";
-/// Every so many messages is one that no snippet takes.
+/// One message of this number is one that no snippet takes.
 pub const BAD_EVERY: u64 = 20;
 
 const CONFIG: &str = r#"Body { Output: JSON InputSameAsOutput: true
@@ -27,25 +28,23 @@ pub async fn run(folder: &Path, first: u64) -> anyhow::Result<()> {
     {
         std::fs::write(folder.join(name), text)?;
     }
-    let tables = [snippets::tables(), topics::tables(), cluster::tables()].concat();
+    let tables = [snippets::tables(), spine::tables()].concat();
     let options = Options { reserve_bytes: 0, ..Options::default() };
     let url = format!("embedded:{}", folder.join("store").display());
     let store = Store::open(&[url], Schema::new(tables), &options).await?;
-    let topics = Topics::open("embedded:", store.clone(), Tokens::all(), topics::Options::default())?;
-    topics.ensure(TOPIC, 4).await?;
-    let options = snippets::Options {
+    let base = Base::alone(store, Clock::system());
+    base.topics.ensure(TOPIC, 4).await?;
+    let settings = snippets::Settings {
         config: Some(folder.join("config.pb.txt")),
         retry_pause: Duration::from_millis(50),
     };
-    let cluster = cluster::Cluster::solo(store.clone(), Clock::system());
-    let snippets =
-        Snippets::open(store, topics.clone(), cluster, Clock::system(), Registry::shipped(), options).await?;
-    snippets::start(&snippets, 4, &Tasks::default());
+    let snippets = Snippets::open(&base, settings, Registry::shipped()).await?;
+    snippets.start(&Tasks::default());
     let access = axum::Extension(Access::without_token("torture"));
-    let routes = snippets::api::http::routes(snippets).layer(access);
+    let routes = snippets::api::routes(snippets).layer(access);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     say(&format!("listening {}", listener.local_addr()?))?;
-    tokio::spawn(publish(topics, first));
+    tokio::spawn(publish(base.topics, first));
     Ok(axum::serve(listener, routes).await?)
 }
 

@@ -25,7 +25,7 @@ pub struct Report {
     pub slowest_start_ms: u128,
 }
 
-/// Kills `dvor serve` on the folder so many times under load, and checks.
+/// Kills `dvor serve` on the folder `kills` times under load, and checks.
 pub async fn run(folder: &Path, plan: &Kills, category: &str) -> anyhow::Result<Report> {
     let seed = plan.seed;
     let mut feeders = Feeders::new(seed).await?;

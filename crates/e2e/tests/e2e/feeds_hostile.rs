@@ -63,9 +63,9 @@ fn check(file: &Path) -> Checked {
 enum Said {
     /// It cannot be read, for this reason; the place is named where there is one.
     Fatal(&'static str, Place),
-    /// So many offers, one of them refused for this reason, the last one good.
+    /// The number of offers, one of them refused for this reason, the last one good.
     Refused(&'static str, u64),
-    /// So many offers, all good.
+    /// The number of offers, all good.
     Good(u64),
 }
 
@@ -175,6 +175,69 @@ fn hostile_files_end_soon_with_a_clear_error_and_in_little_memory() {
         Said::Refused("record_too_long", 2),
     );
 
+    // What stands before the offers and never ends: keys, white space, categories with long ids.
+    let json_offer = "{\"id\":\"2\",\"title\":\"Диван угловой\",\"category\":\"Диваны\",\"price\":5,\"address\":\"Казань\"}";
+    add(
+        "keys.json",
+        &[(b"{", 1), (b"\"a\":1,", 20 << 20), (b"\"a\":1}\n", 1), (json_offer.as_bytes(), 1)],
+        Said::Refused("record_too_long", 2),
+    );
+    let spaces = vec![b' '; 1 << 20];
+    add(
+        "spaces.json",
+        &[(b"[", 1), (&spaces, 256), (json_offer.as_bytes(), 1), (&spaces, 256), (b"]", 1)],
+        Said::Good(1),
+    );
+    add(
+        "spaces-in-keys.json",
+        &[(b"{", 1), (&spaces, 256), (b"\"offers\":[]}\n", 1), (json_offer.as_bytes(), 1)],
+        Said::Refused("record_too_long", 2),
+    );
+    add("spaces.xml", &[(head, 1), (&spaces, 256), (tail, 1)], Said::Good(1));
+    let yml_offer = "<offer id=\"ok\"><name>Диван угловой</name><price>5</price><currencyId>RUB</currencyId><location>Казань</location><categoryId>1</categoryId></offer>\n";
+    let yml_tail = format!(
+        "<category id=\"1\">Диваны</category></categories><offers>{yml_offer}</offers></shop></yml_catalog>\n"
+    );
+    add(
+        "categories.yml",
+        &[(b"<yml_catalog><shop><categories>", 1), (&long_categories(), 1), (yml_tail.as_bytes(), 1)],
+        Said::Good(1),
+    );
+
+    // Millions of small things in one offer, each of which takes more memory than space in the file.
+    add(
+        "full.json",
+        &[
+            (b"[{\"id\":\"1\",\"x\":[1", 1),
+            (b",1", 2_000_000),
+            (b"]},", 1),
+            (json_offer.as_bytes(), 1),
+            (b"]", 1),
+        ],
+        Said::Refused("record_too_full", 2),
+    );
+    add(
+        "full.yml",
+        &[
+            (b"<yml_catalog><shop><categories><category id=\"1\">", 1),
+            ("Диваны</category></categories><offers><offer id=\"1\">".as_bytes(), 1),
+            (b"<a/>", 1_000_000),
+            (b"</offer>\n", 1),
+            (yml_offer.as_bytes(), 1),
+            (b"</offers></shop></yml_catalog>", 1),
+        ],
+        Said::Refused("record_too_full", 2),
+    );
+    add(
+        "full.csv",
+        &[
+            ("id;title;category;price;address\n1;Диван угловой;Диваны;5;Казань".as_bytes(), 1),
+            (b";", 4_000_000),
+            ("\n2;Диван угловой;Диваны;5;Казань\n".as_bytes(), 1),
+        ],
+        Said::Good(2),
+    );
+
     // Bytes that no text has, a false word about the encoding, and a file that is not what its name says.
     add(
         "nul.xml",
@@ -239,6 +302,13 @@ fn compare(name: &str, report: &Value, said: &Said) {
             );
         }
     }
+}
+
+/// Categories whose ids take almost all that a tag may take, each its own.
+fn long_categories() -> Vec<u8> {
+    let rest = "x".repeat((1 << 20) - 100);
+    let category = |number: u32| format!("<category id=\"{number}{rest}\">Диваны</category>\n");
+    (0..160).map(category).collect::<String>().into_bytes()
 }
 
 /// A piece of a deflate stream that needs nothing of what was before it, so that it can stand there again and again.

@@ -18,7 +18,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use silver::Silver;
 use silver::tables::{EXISTENCE, GOLD, SSKU};
-use store::{Range, Schema, Shard, Space, Store, Table};
+use spine::Base;
+use store::{Range, Shard, Store};
+use testing::{OUTBOX, OutboxMessage};
 use topics::Record;
 use topics::consume::{Gap, Handler};
 use united::{OFFERS, United, shard_of};
@@ -28,24 +30,6 @@ const BEGINNING: Timestamp = Timestamp(1_790_000_000_000_000);
 const SELLERS: [&str; 3] = ["north", "south", "west"];
 const BUSINESSES: [u32; 2] = [7, 8];
 const SHOPS: [u32; 2] = [1, 2];
-
-#[derive(Clone, PartialEq, prost::Message, serde::Serialize)]
-struct OutboxRow {
-    #[prost(string, tag = "1")]
-    topic: String,
-    #[prost(message, repeated, tag = "2")]
-    messages: Vec<OutboxMessage>,
-}
-
-#[derive(Clone, PartialEq, prost::Message, serde::Serialize)]
-struct OutboxMessage {
-    #[prost(bytes = "vec", tag = "1")]
-    key: Vec<u8>,
-    #[prost(bytes = "vec", tag = "2")]
-    payload: Vec<u8>,
-}
-
-const OUTBOX: Table<(i64,), OutboxRow> = Table::new("topics", "outbox", &["seq"], Space::Queue);
 
 struct World {
     offers: Offers,
@@ -62,13 +46,10 @@ struct World {
 
 impl World {
     fn new(seed: u64) -> Self {
-        let tables =
-            [offers::tables(), united::tables(), silver::tables(), topics::tables(), cluster::tables()];
-        let store = Store::memory(Schema::new(tables.concat()));
-        let clock = Clock::manual(BEGINNING);
-        let offers =
-            Offers::new(store.clone(), clock.clone(), offers::Settings::default(), Catalog::shipped());
-        let united = United::new(store, clock, Catalog::shipped());
+        let store = Store::memory(testing::schema([offers::tables(), united::tables(), silver::tables()]));
+        let base = Base::alone(store, Clock::manual(BEGINNING));
+        let offers = Offers::new(&base, offers::Settings::default(), Catalog::shipped());
+        let united = United::new(&base, Catalog::shipped());
         let owners = SELLERS.iter().map(|seller| Shard::of(seller));
         let shards: BTreeSet<Shard> = owners.chain(BUSINESSES.iter().map(|id| shard_of(*id))).collect();
         Self {
@@ -108,14 +89,14 @@ impl World {
     async fn deliver(&mut self, topic: &str, message: &OutboxMessage, is_first: bool) {
         let united = self.united.clone();
         match topic {
-            offers::FOLLOW_TOPIC => self.hand(&offers::follow::Follows, message).await,
-            united::PARTS_TOPIC => self.hand(&united::receive::FollowedParts(united), message).await,
-            united::MIGRATIONS_TOPIC => self.hand(&united::moves::Requests(united), message).await,
-            united::MOVES_TOPIC => self.hand(&united::moves::Moves(united), message).await,
-            united::OFFERS_TOPIC => {
+            model::topics::OFFERS_FOLLOW => self.hand(&offers::follow::Follows, message).await,
+            model::topics::UNITED_PARTS => self.hand(&united::receive::FollowedParts(united), message).await,
+            model::topics::MIGRATIONS_REQUESTS => self.hand(&united::moves::Requests(united), message).await,
+            model::topics::UNITED_MOVES => self.hand(&united::moves::Moves(united), message).await,
+            model::topics::UNITED_OFFERS => {
                 self.hand(&silver::consume::Shipments(self.silver.clone()), message).await;
             }
-            united::MIGRATIONS_DONE_TOPIC if is_first => {
+            model::topics::MIGRATIONS_DONE if is_first => {
                 self.done.push(MigrationDone::decode(message.payload.as_slice()).unwrap().request_id);
             }
             _ => {}
@@ -125,14 +106,14 @@ impl World {
     /// A message of a topic is lost before it is read, and its reader hears of the gap.
     async fn lose(&mut self) {
         let heads = self.store().scan_shards(&OUTBOX, &self.shards, Range::all(1)).await.unwrap();
-        let lossy = [united::OFFERS_TOPIC, united::PARTS_TOPIC];
+        let lossy = [model::topics::UNITED_OFFERS, model::topics::UNITED_PARTS];
         let Some((shard, key, row)) = heads.into_iter().find(|(.., row)| lossy.contains(&row.topic.as_str()))
         else {
             return;
         };
         self.store().transact(shard, async |tx| tx.delete(&OUTBOX, key)).await.unwrap();
         let gap = Gap { topic: row.topic.clone(), partition: 0, partitions: 1, from: 1, to: 2 };
-        if row.topic == united::OFFERS_TOPIC {
+        if row.topic == model::topics::UNITED_OFFERS {
             silver::consume::Shipments(self.silver.clone()).gap(&gap).await.unwrap();
         } else {
             united::receive::FollowedParts(self.united.clone()).gap(&gap).await.unwrap();

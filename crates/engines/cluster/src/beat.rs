@@ -10,7 +10,7 @@ use crate::cluster::{Inner, Lease, State};
 use crate::hands::CHANNEL;
 use crate::members::MAX_MEMBERS;
 use crate::tables::{MEMBERS, MemberRow, members_shard};
-use crate::{Error, Result, metrics};
+use crate::{Error, Kind, Result, metrics};
 
 /// Who cannot say goodbye after so many tries is seen dead in the time of a lease anyway.
 const LEAVE_TRIES: u32 = 3;
@@ -64,12 +64,17 @@ pub(crate) async fn run(inner: Arc<Inner>) {
 /// When to do it again: at the next beat, sooner after a failure.
 fn after(began: Instant, outcome: &Result<()>, beat: Duration, what: &str, member: &str) -> Instant {
     match outcome {
-        Ok(()) | Err(Error::Left) => began + beat,
+        Ok(()) => began + beat,
+        Err(error) if error.kind() == Kind::Left => began + beat,
         Err(error) => {
             tracing::warn!(member, "the {what} failed: {error}");
             Instant::now() + beat / 4
         }
     }
+}
+
+pub(crate) fn left() -> Error {
+    Error::new(Kind::Left, "this process has left the cluster")
 }
 
 /// Writes the member row with the next beat. The lease counts from the start of the write.
@@ -79,7 +84,7 @@ pub(crate) async fn renew(inner: &Inner) -> Result<()> {
         let (row, news) = {
             let mut state = inner.state();
             if state.left {
-                return Err(Error::Left);
+                return Err(left());
             }
             if state.lease.is_some() && state.lease_left().is_zero() {
                 lapse(inner, &mut state);
@@ -99,7 +104,7 @@ pub(crate) async fn renew(inner: &Inner) -> Result<()> {
             metrics::beat("written");
             metrics::held(&state.tokens);
             if state.left {
-                return Err(Error::Left);
+                return Err(left());
             }
             // A lease that ended while it was being renewed is over all the same: others may have seen it end.
             if state.lease.is_some() && state.lease_left().is_zero() {
@@ -144,9 +149,9 @@ fn member_row(inner: &Inner, state: &State) -> MemberRow {
 /// On PostgreSQL this goes over a connection of its own and takes no lock, so no other work can cost the lease.
 async fn write(inner: &Inner, row: &MemberRow) -> Result<()> {
     let writing = inner.store.put_alone(&MEMBERS, members_shard(), (inner.id.as_str(),), row);
-    Ok(timeout(inner.options.lease / 2, writing)
+    timeout(inner.options.lease / 2, writing)
         .await
-        .map_err(|_| store::Error::unknown("the store did not answer in time"))??)
+        .map_err(|_| store::Error::unknown("the store did not answer in time"))?
 }
 
 /// Wakes the others, so that they look at once. Should it fail, they look at their next beat.

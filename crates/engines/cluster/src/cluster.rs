@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::observe::{Observer, Rules};
 use crate::tables::{MemberRow, TOKENS};
 use crate::tokens::{Me, Tokens};
-use crate::{Error, Options, Result, beat, hands, metrics};
+use crate::{Error, Kind, Options, Result, beat, hands, metrics};
 
 /// A process's place among the others. Clones share it.
 #[derive(Clone)]
@@ -158,7 +158,11 @@ impl Cluster {
         }
         metrics::fenced(role);
         tracing::debug!(member = self.inner.id, role, shard = shard.number(), "a transaction was fenced off");
-        Err(Error::Fenced { role: role.to_owned(), shard: shard.number() })
+        let text = format!(
+            "the work token of role {role} for shard {shard} is not held by this process",
+            shard = shard.number()
+        );
+        Err(Error::new(Kind::Fenced, text))
     }
 
     /// Until the own lease ends; zero when it is over.

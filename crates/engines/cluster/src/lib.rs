@@ -33,7 +33,6 @@
 
 mod beat;
 mod cluster;
-mod error;
 mod hands;
 mod limiter;
 mod limits;
@@ -50,7 +49,7 @@ pub mod walk;
 pub mod work;
 
 pub use cluster::{Cluster, Hold};
-pub use error::{Error, Result};
+pub use kit::{Error, Kind, Result};
 pub use limiter::{Limiter, Permit};
 pub use locks::Lock;
 pub use members::Member;

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::cluster::Inner;
 use crate::limits::{Ask, Grant, Limits, gives_back, step};
 use crate::tables::LIMITS;
-use crate::{Cluster, Error, Result};
+use crate::{Cluster, Error, Result, beat};
 
 /// A lease of the limit is looked at anew after this time, as long as there is work.
 const ROUND: Duration = Duration::from_secs(1);
@@ -181,7 +181,7 @@ impl Shared {
         let limits = *lock(&self.limits);
         let (session, lease) = self.session();
         if self.cluster.state().left {
-            return Err(Error::Left);
+            return Err(beat::left());
         }
         if lease.is_zero() {
             return Ok(());

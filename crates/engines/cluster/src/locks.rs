@@ -10,7 +10,7 @@ use store::{Read as _, Tx};
 use tokio::time::Instant;
 
 use crate::tables::{LOCKS, LockRow};
-use crate::{Cluster, Error, Result};
+use crate::{Cluster, Error, Kind, Result};
 
 /// A lock as taken once. It is held from the commit of the transaction that took it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,14 +59,15 @@ impl Lock {
         if row.is_some_and(|row| row.nonce == self.nonce) {
             return Ok(());
         }
-        Err(Error::LockLost { context: self.context.clone(), key: self.key.clone() })
+        let text = format!("the lock {}/{} is not held any more", self.context, self.key);
+        Err(Error::new(Kind::Fenced, text))
     }
 
     /// Gives the lock back with this transaction; nothing happens when another has it by now.
     pub async fn release(&self, tx: &mut Tx) -> Result<()> {
         match self.check(tx).await {
             Ok(()) => Ok(tx.delete(&LOCKS, (self.context.as_str(), self.key.as_str()))?),
-            Err(Error::LockLost { .. }) => Ok(()),
+            Err(error) if error.is_fenced() => Ok(()),
             Err(error) => Err(error),
         }
     }

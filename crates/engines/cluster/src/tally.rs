@@ -49,7 +49,7 @@ struct Hours {
 
 /// The hour of a moment, counted from 1970.
 pub fn hour_of(at: Timestamp) -> i64 {
-    at.0.div_euclid(HOUR_MICROS)
+    at.hour()
 }
 
 /// When an hour began.

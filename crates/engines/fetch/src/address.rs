@@ -36,7 +36,7 @@ const PUBLIC_V6: ([u16; 8], u8) = ([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
 /// Whether a stranger's url may lead to this address: it is public, or in a network of the allow-list.
 pub fn is_permitted(address: IpAddr, allowed: &[IpNet]) -> bool {
-    // An IPv4 address in IPv6 clothes is connected to as IPv4, and so judged as that.
+    // An IPv4-mapped IPv6 address is connected to as IPv4, so it is judged as IPv4.
     let address = address.to_canonical();
     is_public(address) || allowed.iter().any(|network| network.contains(&address))
 }

@@ -59,6 +59,17 @@ async fn permitted(target: &Target, options: &Options) -> Result<Vec<IpAddr>> {
         let message = format!("{target} does not lead to a public address");
         return Err(Error::new(Kind::ForbiddenAddress, message));
     }
+    let port = target.port();
+    if options.ports.is_empty() || options.ports.contains(&port) {
+        return Ok(permitted);
+    }
+    // Networks of our own may be reached on every port.
+    let own = |address: &IpAddr| options.allowed.iter().any(|network| network.contains(address));
+    let permitted: Vec<IpAddr> = permitted.into_iter().filter(own).collect();
+    if permitted.is_empty() {
+        let message = format!("{target}: port {port} is none that urls may name");
+        return Err(Error::new(Kind::ForbiddenAddress, message));
+    }
     Ok(permitted)
 }
 

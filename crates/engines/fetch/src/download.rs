@@ -99,7 +99,7 @@ impl Download {
     pub async fn write_to(&mut self, mut sink: impl AsyncWrite + Unpin) -> Result<Fetched> {
         let mut hasher = blake3::Hasher::new();
         let broken =
-            |error: std::io::Error| Error::new(Kind::Sink, format!("the body cannot be kept: {error}"));
+            |error: std::io::Error| Error::new(Kind::Sink, format!("the body cannot be written: {error}"));
         while let Some(bytes) = self.next().await.transpose()? {
             hasher.update(&bytes);
             sink.write_all(&bytes).await.map_err(broken)?;

@@ -97,7 +97,10 @@ impl Fetcher {
                 | StatusCode::TEMPORARY_REDIRECT
                 | StatusCode::PERMANENT_REDIRECT => {
                     let location = text(response.headers(), &LOCATION).ok_or_else(|| {
-                        Error::new(Kind::BadStatus(status.as_u16()), format!("{target} leads nowhere"))
+                        Error::new(
+                            Kind::BadStatus(status.as_u16()),
+                            format!("{target} redirects without a Location"),
+                        )
                     })?;
                     target = target.follow(&location)?;
                 }

@@ -11,6 +11,8 @@ use crate::{Error, Kind, Proxy, Result};
 pub struct Options {
     /// Networks that may be reached though they are not public.
     pub allowed: Vec<IpNet>,
+    /// Ports of public addresses that may be reached; none: all.
+    pub ports: Vec<u16>,
     /// All connections go through it, if there is one.
     pub proxy: Option<Proxy>,
     pub max_redirects: usize,
@@ -32,6 +34,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             allowed: Vec::new(),
+            ports: Vec::new(),
             proxy: None,
             max_redirects: 5,
             max_bytes: 64 << 20,

@@ -4,7 +4,6 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-use base64::Engine as _;
 use bytes::Bytes;
 use http_body_util::Empty;
 use hyper::header::{HOST, HeaderValue, PROXY_AUTHORIZATION};
@@ -15,7 +14,7 @@ use tokio::net::TcpStream;
 use url::Url;
 
 use crate::error::causes;
-use crate::target::unescaped;
+use crate::target::basic;
 use crate::{Error, Kind};
 
 /// `http://[user:password@]host:port`. Its own address comes from the operator and is not judged.
@@ -33,19 +32,8 @@ impl FromStr for Proxy {
         let wrong = || Error::new(Kind::Options, "a proxy is http://[user:password@]host:port");
         let url = Url::parse(text).map_err(|_| wrong())?;
         let host = url.host_str().filter(|_| url.scheme() == "http").ok_or_else(wrong)?;
-        let authorization = if url.username().is_empty() {
-            None
-        } else {
-            let mut pair = unescaped(url.username());
-            pair.push(b':');
-            pair.extend(unescaped(url.password().unwrap_or_default()));
-            let text = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(pair));
-            let mut value = HeaderValue::from_str(&text).map_err(|_| wrong())?;
-            value.set_sensitive(true);
-            Some(value)
-        };
         let port = url.port_or_known_default().ok_or_else(wrong)?;
-        Ok(Self { host: host.trim_matches(['[', ']']).to_owned(), port, authorization })
+        Ok(Self { host: host.trim_matches(['[', ']']).to_owned(), port, authorization: basic(&url) })
     }
 }
 

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use hyper::header::HeaderValue;
+use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
 use crate::{Error, Kind, Result};
@@ -99,34 +101,17 @@ pub fn shown(url: &str) -> String {
     Target::parse(url).map_or_else(|_| "an unreadable url".to_owned(), |target| target.to_string())
 }
 
-fn basic(url: &Url) -> Option<HeaderValue> {
+/// User and password of a url as a header, if it has any.
+pub(crate) fn basic(url: &Url) -> Option<HeaderValue> {
     if url.username().is_empty() && url.password().is_none() {
         return None;
     }
-    let mut pair = unescaped(url.username());
-    pair.push(b':');
-    pair.extend(unescaped(url.password().unwrap_or_default()));
-    let text = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(pair));
+    let password = url.password().unwrap_or_default();
+    let pair = percent_decode_str(url.username()).chain(*b":").chain(percent_decode_str(password));
+    let text = format!("Basic {}", BASE64_STANDARD.encode(pair.collect::<Vec<u8>>()));
     let mut value = HeaderValue::from_str(&text).ok()?;
     value.set_sensitive(true);
     Some(value)
-}
-
-/// The bytes behind `%41`.
-pub(crate) fn unescaped(text: &str) -> Vec<u8> {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16);
-    let (bytes, mut found, mut at) = (text.as_bytes(), Vec::with_capacity(text.len()), 0);
-    while let Some(byte) = bytes.get(at) {
-        let pair = (bytes.get(at + 1).and_then(digit), bytes.get(at + 2).and_then(digit));
-        if let (b'%', (Some(high), Some(low))) = (*byte, pair) {
-            found.push((high * 16 + low) as u8);
-            at += 3;
-        } else {
-            found.push(*byte);
-            at += 1;
-        }
-    }
-    found
 }
 
 #[cfg(test)]

@@ -13,7 +13,8 @@ use crate::options::WRITE_MARGIN;
 use crate::protocol::{self, Claim};
 use crate::tables::{BLOBS, Blob, BlobState};
 use crate::{
-    Error, Hash, Incoming, Kind, Limits, ObjectName, Options, Reading, Referrer, Result, incoming, metrics,
+    Error, Hash, Incoming, Kind, Limits, ObjectName, Options, Reading, Referrer, Result, error, incoming,
+    metrics,
 };
 
 /// The files of a process. Clones share them.
@@ -41,7 +42,7 @@ impl Files {
     pub fn over(objects: SharedObjects, store: Store, options: Options) -> Result<Self> {
         options.check()?;
         std::fs::create_dir_all(&options.temp_dir).map_err(|error| {
-            Error::io(format!("the folder {} for incoming files", options.temp_dir.display()), error)
+            error::of_io(format!("the folder {} for incoming files", options.temp_dir.display()), error)
         })?;
         Ok(Self { store, objects, options: Arc::new(options) })
     }
@@ -82,7 +83,7 @@ impl Files {
                 if !self.store.transact(hash.shard(), uploaded).await? {
                     return Err(Error::new(
                         Kind::Unavailable,
-                        format!("storing file {hash} took so long that its reference was given up"),
+                        format!("storing file {hash} took longer than its reference is kept; store it again"),
                     ));
                 }
                 tracing::debug!(%hash, size, generation = name.generation, %referrer, "file stored");
@@ -135,6 +136,12 @@ impl Files {
         Ok(self.blob(hash).await?.filter(|blob| blob.state() == BlobState::Present).map(|blob| blob.size))
     }
 
+    /// Fails if the place of the bytes does not answer: asks for an object that need not be there.
+    pub async fn health(&self) -> Result<()> {
+        let name = ObjectName { hash: Hash::of(b"is anybody there?"), generation: 0 };
+        self.objects.size(&name).await.map(drop)
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.options.clock.now()
     }
@@ -172,7 +179,7 @@ impl Files {
 
     pub(crate) async fn blob(&self, hash: &Hash) -> Result<Option<Blob>> {
         let snapshot = self.store.snapshot(hash.shard()).await?;
-        Ok(snapshot.get(&BLOBS, (hash.as_bytes().as_slice(),)).await?)
+        snapshot.get(&BLOBS, (hash.as_bytes().as_slice(),)).await
     }
 
     async fn present(&self, hash: &Hash) -> Result<Blob> {

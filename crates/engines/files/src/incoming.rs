@@ -11,7 +11,7 @@ use tempfile::TempPath;
 use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncWriteExt as _};
 
-use crate::{Error, Hash, Kind, Limits, Options, Result};
+use crate::{Error, Hash, Kind, Limits, Options, Result, error};
 
 pub(crate) const TEMP_PREFIX: &str = "dvor-incoming-";
 /// How much is received between two looks at the room on the disk.
@@ -72,7 +72,7 @@ impl Body {
 }
 
 fn reading(error: io::Error) -> Error {
-    Error::io("reading a received file", error)
+    error::of_io("reading a received file", error)
 }
 
 /// Takes a stream in. Whatever goes wrong, nothing of it stays.
@@ -144,7 +144,7 @@ impl Spool {
         });
         let made =
             made.await.map_err(|error| Error::with_source(Kind::Unavailable, "making a temp file", error))?;
-        let (file, path) = made.map_err(|error| Error::io("making a temp file", error))?.into_parts();
+        let (file, path) = made.map_err(|error| error::of_io("making a temp file", error))?.into_parts();
         Ok(Self { file: File::from_std(file), path, since_check: 0 })
     }
 
@@ -155,13 +155,13 @@ impl Spool {
             check_space(options, buffer.len() as u64)?;
         }
         let written = self.file.write_all(buffer).await;
-        written.map_err(|error| Error::io("writing a temp file", error))?;
+        written.map_err(|error| error::of_io("writing a temp file", error))?;
         buffer.clear();
         Ok(())
     }
 
     async fn finish(mut self) -> Result<Body> {
-        self.file.flush().await.map_err(|error| Error::io("writing a temp file", error))?;
+        self.file.flush().await.map_err(|error| error::of_io("writing a temp file", error))?;
         Ok(Body::File(Arc::new(self.path)))
     }
 }
@@ -186,5 +186,5 @@ fn check_space(options: &Options, coming: u64) -> Result<()> {
 }
 
 fn free_bytes(dir: &Path) -> Result<u64> {
-    fs4::available_space(dir).map_err(|error| Error::io("asking for the free room on the disk", error))
+    fs4::available_space(dir).map_err(|error| error::of_io("asking for the free room on the disk", error))
 }

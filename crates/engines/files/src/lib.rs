@@ -43,9 +43,9 @@ mod sweep;
 pub mod tables;
 
 pub use audit::Audit;
-pub use error::{Error, Kind, Result};
 pub use files::{Files, Stored, open};
 pub use incoming::{Body, BodyReader, Incoming};
+pub use kit::{Error, Kind, Result};
 pub use names::{Hash, MAX_REFERRER_BYTES, ObjectName, Referrer};
 pub use options::{Limits, Options};
 pub use read::Reading;

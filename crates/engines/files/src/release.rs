@@ -10,7 +10,7 @@ use crate::{Error, Files, Hash, Kind, Referrer, Result, protocol};
 /// The topic that carries releases, keyed by the hash in hex. The repeat of a release does nothing.
 pub const RELEASES: &str = "files.releases";
 
-/// An owner's word that it holds a file no more.
+/// An owner releases a file.
 #[derive(Clone, PartialEq, prost::Message, serde::Serialize)]
 pub struct Release {
     #[prost(bytes = "vec", tag = "1")]
@@ -47,6 +47,13 @@ impl Files {
                 protocol::let_go(tx, &hash, &referrer, self.now()).await.map(drop)
             })
             .await
+    }
+
+    /// The owner's transaction did not happen: the pending reference goes at once. Should this fail, the sweep asks.
+    pub async fn abandon(&self, hash: &Hash, referrer: &Referrer) {
+        if let Err(error) = self.handle_release(&Release::new(hash, referrer)).await {
+            tracing::debug!(%hash, %referrer, "an abandoned file is left to the sweep: {error}");
+        }
     }
 
     /// The consumer of [`RELEASES`]: `topics::consume::run(topics, RELEASES, "files", files.releases(), shutdown)`.

@@ -3,7 +3,7 @@
 //! It is written while the store is in use, as of one moment, under a name that ends in `.partial` until it is whole and
 //! on disk. It can be restored into an empty store of any engine.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
 use std::path::Path;
 
@@ -88,6 +88,14 @@ pub async fn restore(path: &Path, store: &Store, mut progress: impl FnMut(u64)) 
     }
 }
 
+/// For nobody but us: a backup has every seller's data and the hashes of all tokens.
+fn create_private(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
 struct Out {
     file: BufWriter<File>,
     hash: blake3::Hasher,
@@ -95,7 +103,7 @@ struct Out {
 
 impl Out {
     fn create(path: &Path) -> io::Result<Self> {
-        let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
+        let mut file = BufWriter::with_capacity(1 << 20, create_private(path)?);
         file.write_all(FIRST_LINE)?;
         Ok(Self { file, hash: blake3::Hasher::new() })
     }

@@ -32,7 +32,6 @@ pub mod conformance;
 mod copy;
 mod embedded;
 pub mod engine;
-mod error;
 mod fault;
 mod key;
 mod memory;
@@ -48,9 +47,9 @@ mod wakes;
 
 pub use backup::{backup, restore};
 pub use copy::copy;
-pub use error::{Error, Kind, Result};
 pub use fault::{FaultPlan, Faults};
 pub use key::{ColumnType, Decode, Encode, KeyBytes, Part};
+pub use kit::{Error, Kind, Result};
 pub use range::Range;
 pub use schema::{Schema, TableId};
 pub use shard::{SHARDS, Shard};

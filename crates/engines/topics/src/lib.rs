@@ -33,9 +33,8 @@ pub mod backend;
 mod browse;
 pub mod conformance;
 pub mod consume;
-pub mod dead_letters;
 mod embedded;
-mod error;
+pub mod failures;
 mod kafka;
 mod metrics;
 pub mod outbox;
@@ -50,11 +49,11 @@ mod topics;
 
 pub use backend::{Description, Ends};
 pub use browse::{Lag, TopicInfo};
-pub use error::{Error, Kind, Result};
+pub use failures::dead_letters;
+pub use kit::{Error, Kind, Result};
 pub use record::{Headers, Message, Placed, Position, Record};
 pub use subscription::Subscription;
 pub use tables::{RecordRow, tables};
-pub use tokens::Tokens;
 pub use topics::{Options, To, Topics, check_name};
 
 /// Largest message: key, payload and headers. Kafka's topics are made for 4 MiB, of which it needs some for itself.

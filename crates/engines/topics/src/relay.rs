@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::backend::OutboxBatch;
 use crate::outbox::{FIRST, NEXT};
 use crate::tables::{OUTBOX, OUTBOX_ENDS};
-use crate::{Message, Result, Topics, metrics};
+use crate::{Message, Result, Topics, metrics, tokens};
 
 pub const ROLE: &str = "relay";
 /// A send takes at most this long (`message.timeout.ms`) and must end before the lease does.
@@ -26,20 +26,20 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 const BATCHES_AT_A_TURN: usize = 4;
 /// Rows of the first question and of the longest: a row may have a mebibyte.
 const FIRST_ROWS: usize = 16;
-const MOST_ROWS: usize = 128;
+const MAX_ROWS: usize = 128;
 /// A send takes no more than this.
 const BATCH_ROWS: usize = 1_024;
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Sends until the shutdown is called: what is in flight then is finished.
 pub async fn run(topics: Topics, shutdown: Shutdown) {
-    topics.tokens().register(ROLE, u32::from(store::SHARDS));
+    topics.cluster().register_role(ROLE, store::SHARDS);
     tokio::join!(send(&topics, &shutdown), crate::retention::run(&topics, &shutdown));
 }
 
 /// What the relay remembers of a shard whose token it holds.
 struct ShardState {
-    /// The first row that may be there: everything before it is deleted, and nobody scans a desert.
+    /// The first row that may be there. Everything before it is deleted; a scan from the beginning would step over all of it.
     first: Option<i64>,
     backoff: Backoff,
 }
@@ -65,7 +65,7 @@ struct Queue<'a> {
 
 async fn send(topics: &Topics, shutdown: &Shutdown) {
     let wakes = topics.store().wakes().listen(ROLE);
-    let mut tokens_changed = topics.tokens().watch(ROLE);
+    let mut tokens_changed = topics.cluster().watch(ROLE);
     let mut queue = Queue::default();
     let mut safety = Instant::now();
     while !shutdown.is_called() {
@@ -74,8 +74,8 @@ async fn send(topics: &Topics, shutdown: &Shutdown) {
         tokio::select! {
             Some(ended) = queue.running.next() => queue.ended(ended),
             woken = wakes.woken() => queue.add(woken),
-            () = crate::tokens::changed(&mut tokens_changed) => {
-                queue.states.retain(|shard, _| topics.tokens().holds(ROLE, *shard));
+            () = tokens::changed(&mut tokens_changed) => {
+                queue.states.retain(|shard, _| topics.cluster().holds(ROLE, *shard));
                 safety = Instant::now();
             }
             () = tokio::time::sleep_until(wait_until) => {
@@ -91,7 +91,7 @@ async fn send(topics: &Topics, shutdown: &Shutdown) {
 
 /// The shards held that have rows to send, found in one question.
 async fn shards_with_rows(topics: &Topics) -> Result<BTreeSet<Shard>> {
-    let held = topics.tokens().held(ROLE, u32::from(store::SHARDS));
+    let held = topics.cluster().held(ROLE);
     let ends = topics.store().scan_shards(&OUTBOX_ENDS, &held, Range::all(2)).await?;
     let mut waiting: BTreeMap<Shard, i64> = BTreeMap::new();
     for (shard, (end,), seq) in ends {
@@ -135,7 +135,7 @@ impl<'a> Queue<'a> {
         ready.sort_unstable();
         for (_, shard) in ready.into_iter().take(SHARDS_AT_ONCE.saturating_sub(self.running.len())) {
             self.due.remove(&shard);
-            if !topics.tokens().holds(ROLE, shard) {
+            if !topics.cluster().holds(ROLE, shard) {
                 self.states.remove(&shard);
                 continue;
             }
@@ -184,14 +184,17 @@ async fn take_turn(
     shutdown: &Shutdown,
 ) -> Result<bool> {
     for _ in 0..BATCHES_AT_A_TURN {
-        if shutdown.is_called() || !topics.tokens().holds(ROLE, shard) {
+        if shutdown.is_called() || !topics.cluster().holds(ROLE, shard) {
             state.first = None;
             return Ok(false);
         }
         let (first, rows) = read(topics, shard, state).await?;
         let Some(last) = rows.last().map(|row| row.seq) else { return Ok(false) };
         let sent: Vec<_> = rows.iter().map(|row| (row.topic.clone(), row.messages.len())).collect();
-        topics.backend().relay(shard, rows, &|| topics.tokens().hold(ROLE, shard, SEND_LIMIT)).await?;
+        topics
+            .backend()
+            .relay(shard, rows, &|| tokens::hold(topics.cluster(), ROLE, shard, SEND_LIMIT).map(Some))
+            .await?;
         for (topic, messages) in sent {
             metrics::published(&topic, messages);
         }
@@ -224,7 +227,7 @@ async fn read(topics: &Topics, shard: Shard, state: &ShardState) -> Result<(i64,
         if exhausted {
             break;
         }
-        limit = (limit * 2).min(MOST_ROWS);
+        limit = (limit * 2).min(MAX_ROWS);
     }
     Ok((batch.first().map_or(from, |row| row.seq), batch))
 }
@@ -234,7 +237,7 @@ async fn delete(topics: &Topics, shard: Shard, first: i64, last: i64) -> Result<
     topics
         .store()
         .transact(shard, async |tx| {
-            topics.tokens().check(tx, ROLE).await?;
+            tokens::check(topics.cluster(), tx, ROLE).await?;
             for seq in first..=last {
                 tx.delete(&OUTBOX, (seq,))?;
             }

@@ -16,7 +16,7 @@ const SYSTEM: &str = "topics";
 
 /// What waits to be sent, by number within the shard.
 pub(crate) const OUTBOX: Table<(i64,), OutboxRow> = Table::new(SYSTEM, "outbox", &["seq"], Space::Queue);
-/// Both ends of the shard's outbox, so that nobody looks for them in a desert of deleted rows.
+/// Both ends of the shard's outbox, so that a scan does not begin among deleted rows.
 pub(crate) const OUTBOX_ENDS: Table<(String,), i64> =
     Table::new(SYSTEM, "outbox_ends", &["name"], Space::Small);
 /// The topics of the embedded backend.

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cluster::Cluster;
 use kit::Clock;
 use store::{Read as _, Shard, Store};
 
@@ -9,7 +10,7 @@ use crate::embedded::Embedded;
 use crate::kafka::{Kafka, Prefixed};
 use crate::tables::{GROUPS, GroupRow};
 use crate::{
-    Error, MAX_MESSAGE_BYTES, Message, Placed, Position, Result, Subscription, Tokens, consume, metrics,
+    Error, Kind, MAX_MESSAGE_BYTES, Message, Placed, Position, Result, Subscription, consume, metrics,
 };
 
 /// Settings that the backends share; each takes what concerns it.
@@ -21,6 +22,8 @@ pub struct Options {
     pub retention_bytes: u64,
     /// Copies of each partition that Kafka keeps; 0 leaves it to the broker.
     pub replication: u32,
+    /// Partitions of a topic that is made by [`Topics::ensure_all`].
+    pub partitions: u32,
     pub clock: Clock,
 }
 
@@ -30,6 +33,7 @@ impl Default for Options {
             retention: Duration::from_secs(7 * 24 * 3600),
             retention_bytes: 1 << 30,
             replication: 0,
+            partitions: 4,
             clock: Clock::system(),
         }
     }
@@ -48,17 +52,19 @@ pub enum To {
 pub struct Topics {
     backend: Arc<dyn Backend>,
     store: Store,
-    tokens: Tokens,
+    cluster: Cluster,
     options: Arc<Options>,
 }
 
 impl Topics {
     /// Opens `embedded:` (records live in the store) or `kafka://host:port[,host:port…][/prefix]`; on the broker, the names
     /// of topics and groups begin with the prefix.
-    pub fn open(url: &str, store: Store, tokens: impl Into<Tokens>, options: Options) -> Result<Self> {
-        let (tokens, options) = (tokens.into(), Arc::new(options));
+    pub fn open(url: &str, store: Store, cluster: Cluster, options: Options) -> Result<Self> {
+        let options = Arc::new(options);
         let backend: Arc<dyn Backend> = match url.split_once(':') {
-            Some(("embedded", "")) => Arc::new(Embedded::new(store.clone(), tokens.clone(), options.clone())),
+            Some(("embedded", "")) => {
+                Arc::new(Embedded::new(store.clone(), cluster.clone(), options.clone()))
+            }
             Some(("kafka", brokers)) if brokers.len() > 2 && brokers.starts_with("//") => {
                 let brokers = brokers.trim_start_matches('/');
                 let (brokers, prefix) = brokers.split_once('/').unwrap_or((brokers, ""));
@@ -76,7 +82,14 @@ impl Topics {
                 )));
             }
         };
-        Ok(Self { backend, store, tokens, options })
+        Ok(Self { backend, store, cluster, options })
+    }
+
+    /// Topics in a store that no other process works on.
+    pub fn alone(store: Store, options: Options) -> Self {
+        let (cluster, options) = (Cluster::solo(store.clone(), options.clock.clone()), Arc::new(options));
+        let backend = Arc::new(Embedded::new(store.clone(), cluster.clone(), options.clone()));
+        Self { backend, store, cluster, options }
     }
 
     /// Makes the topic if it is missing; refuses one that has another number of partitions.
@@ -91,7 +104,7 @@ impl Topics {
         let found = self.backend.create(topic, partitions).await?;
         if found.partitions != partitions {
             return Err(Error::new(
-                crate::Kind::Incompatible,
+                Kind::Incompatible,
                 format!(
                     "topic {topic} has {} partitions and the configuration says {partitions}: keys would move to \
                      other partitions and lose their order, so set it to {} or use another topic",
@@ -100,6 +113,14 @@ impl Topics {
             ));
         }
         Ok(found)
+    }
+
+    /// Makes those of the topics that are missing, with as many partitions as the options say.
+    pub async fn ensure_all(&self, topics: &[&str]) -> Result<()> {
+        for topic in topics {
+            self.ensure(topic, self.options.partitions).await?;
+        }
+        Ok(())
     }
 
     pub async fn describe(&self, topic: &str) -> Result<Description> {
@@ -189,8 +210,8 @@ impl Topics {
         &self.store
     }
 
-    pub fn tokens(&self) -> &Tokens {
-        &self.tokens
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
     }
 
     pub(crate) fn options(&self) -> &Options {
@@ -209,6 +230,10 @@ impl Topics {
         let row = GroupRow { first_seen_at: self.options.clock.now().0 };
         self.store.transact(shard, async |tx| Ok(tx.put(&GROUPS, (topic, group), &row)?)).await
     }
+}
+
+pub(crate) fn unknown_topic(topic: &str) -> Error {
+    Error::new(Kind::UnknownTopic, format!("there is no topic {topic:?}"))
 }
 
 pub(crate) fn no_partition(topic: &str, partition: u32) -> Error {

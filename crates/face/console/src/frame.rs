@@ -9,7 +9,7 @@ use web::{Access, Language, Problem};
 
 use crate::session::CSRF_FIELD;
 use crate::visit::{Visit, Visitor};
-use crate::words::{language_code, number};
+use crate::words::number;
 use crate::{assets, words};
 
 /// Nothing from outside, nothing inline, in no foreign frame.
@@ -111,7 +111,7 @@ pub(crate) fn see_other(address: &str) -> Response {
 fn document(visitor: &Visitor, access: Option<&Access>, heading: &Heading, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
-        html lang=(language_code(visitor.language)) {
+        html lang=(visitor.language.code()) {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";

@@ -17,7 +17,7 @@
 
 mod assets;
 mod charts;
-mod decode;
+pub mod decode;
 mod failures;
 mod frame;
 mod pages;

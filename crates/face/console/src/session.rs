@@ -22,6 +22,8 @@ pub const CSRF_HEADER: &str = "x-csrf-token";
 pub(crate) const CSRF_FIELD: &str = "csrf";
 /// Largest form: a snippet's content is the largest that has a field.
 const FORM_BYTES: usize = 4 << 20;
+/// Of somebody who has not logged in.
+pub(crate) const STRANGERS_FORM_BYTES: usize = 64 << 10;
 /// The browser forgets a session after this.
 const SESSION_SECONDS: u32 = 12 * 3_600;
 
@@ -80,7 +82,9 @@ async fn checked(request: Request, visitor: &Visitor) -> Result<Request, Box<Res
         return Err(Box::new(refuse(&request)));
     }
     let (parts, body) = request.into_parts();
-    let Ok(bytes) = to_bytes(body, FORM_BYTES).await else {
+    let is_stranger = parts.extensions.get::<Access>().is_none();
+    let most = if is_stranger { STRANGERS_FORM_BYTES } else { FORM_BYTES };
+    let Ok(bytes) = to_bytes(body, most).await else {
         let detail = visitor.say("the form is too large", "форма слишком велика");
         let request = Request::from_parts(parts, Body::empty());
         return Err(Box::new(Refusal::of(Problem::new(Code::TooLarge, detail), visitor).page(&request)));

@@ -36,18 +36,13 @@ impl Visitor {
             Language::Russian => russian,
         }
     }
-
-    /// The language as the domain knows it.
-    pub(crate) fn words(&self) -> model::Language {
-        offers::error::words(self.language)
-    }
 }
 
 fn language(headers: &HeaderMap) -> Language {
     match cookie(headers, LANGUAGE_COOKIE).as_deref() {
         Some("ru") => Language::Russian,
         Some("en") => Language::English,
-        _ => Language::of(headers),
+        _ => web::language(headers),
     }
 }
 

@@ -183,13 +183,6 @@ pub(crate) fn condition(visitor: &Visitor, condition: ConditionJson) -> &'static
     visitor.say(english, russian)
 }
 
-pub(crate) fn language_code(language: Language) -> &'static str {
-    match language {
-        Language::English => "en",
-        Language::Russian => "ru",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

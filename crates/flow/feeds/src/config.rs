@@ -49,6 +49,9 @@ pub struct Settings {
     pub max_namespaces: usize,
     pub uploads_per_hour: i64,
     pub upload_bytes_per_hour: i64,
+    /// Of one seller in an hour: fetches and repeated loads that are asked for.
+    pub fetches_per_hour: i64,
+    pub reruns_per_hour: i64,
 }
 
 impl Default for Settings {
@@ -80,6 +83,8 @@ impl Default for Settings {
             max_namespaces: 100,
             uploads_per_hour: 120,
             upload_bytes_per_hour: 32 << 30,
+            fetches_per_hour: 60,
+            reruns_per_hour: 60,
         }
     }
 }

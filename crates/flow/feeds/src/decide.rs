@@ -57,7 +57,7 @@ pub async fn decide(feeds: &Feeds, key: &FeedKey, task_id: i64, word: Word, who:
         };
         let payload = prost::Message::encode_to_vec(&decision);
         let message = topics::Message::new(key.seller.as_str(), payload);
-        topics::outbox::send(tx, crate::FEED_DECISIONS_TOPIC, vec![message]).await?;
+        topics::outbox::send(tx, model::topics::FEED_DECISIONS, vec![message]).await?;
         task.decision = Some(decision);
         task.set_status(TaskStatus::TaskInProgress);
         task.updated_at = feeds.clock.now().0;

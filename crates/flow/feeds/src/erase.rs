@@ -23,7 +23,7 @@ use crate::{Feeds, Result, cleanup, feed};
 /// What the shard still has to tell, of all sellers, is looked through in pages.
 const WEBHOOKS_AT_ONCE: usize = 1_000;
 
-/// Takes the word that a seller is erased from the topic [`crate::ERASURES_TOPIC`].
+/// Takes the word that a seller is erased from the topic [`model::topics::OFFERS_ERASURES`].
 pub struct Erasures(pub Feeds);
 
 #[async_trait]

@@ -20,16 +20,15 @@ pub enum Error {
     #[error("{detail}")]
     Quota { name: &'static str, detail: String },
     #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Topics(#[from] topics::Error),
-    #[error("{0}")]
-    Files(#[from] files::Error),
-    #[error("{0}")]
-    Cluster(#[from] cluster::Error),
+    Engine(#[from] kit::Error),
 }
 
 impl Error {
+    /// Whether the failed call may have had its effect all the same.
+    pub(crate) fn may_have_happened(&self) -> bool {
+        matches!(self, Self::Engine(error) if error.may_have_happened())
+    }
+
     pub(crate) fn conflict(name: &'static str, detail: impl Into<String>) -> Self {
         Self::Conflict { name, detail: detail.into() }
     }
@@ -47,10 +46,7 @@ impl From<Error> for Problem {
             Error::Conflict { name, detail } => Self::named(Code::Conflict, name, detail),
             Error::Gone(detail) => Self::new(Code::Gone, detail),
             Error::Quota { name, detail } => Self::named(Code::TooManyRequests, name, detail),
-            Error::Store(error) => error.into(),
-            Error::Topics(error) => error.into(),
-            Error::Files(error) => error.into(),
-            Error::Cluster(error) => error.into(),
+            Error::Engine(error) => error.into(),
         }
     }
 }
@@ -59,10 +55,7 @@ impl Blame for Error {
     /// What an engine may do right next time is tried again; the rest is the record's own fault.
     fn is_records_fault(&self) -> bool {
         match self {
-            Self::Store(error) => error.is_records_fault(),
-            Self::Topics(error) => error.is_records_fault(),
-            Self::Files(error) => error.is_records_fault(),
-            Self::Cluster(error) => error.is_records_fault(),
+            Self::Engine(error) => error.is_records_fault(),
             _ => true,
         }
     }
@@ -70,6 +63,6 @@ impl Blame for Error {
 
 impl WorkError for Error {
     fn is_fenced(&self) -> bool {
-        matches!(self, Self::Cluster(error) if error.is_fenced())
+        matches!(self, Self::Engine(error) if error.is_fenced())
     }
 }

@@ -51,11 +51,17 @@ pub async fn around(feeds: &Feeds, key: &FeedKey, task_id: i64, line: u64) -> Re
     let reading = match feeds.files.open(&hash).await {
         Ok(reading) => reading,
         Err(error) if error.kind() == files::Kind::NotFound => return Ok(Excerpt::Gone),
-        Err(error) => return Err(Error::Files(error)),
+        Err(error) => return Err(Error::Engine(error)),
     };
     let input = input(reading);
-    let found = tokio::task::spawn_blocking(move || read(input, line.max(1), PATIENCE)).await;
-    Ok(found.unwrap_or_else(|error| Excerpt::Broken(error.to_string())))
+    // The permit goes with the work, which goes on when nobody waits for it any more.
+    let Ok(permit) = feeds.renderings.clone().acquire_owned().await else { return Ok(Excerpt::TooFar) };
+    let found = tokio::task::spawn_blocking(move || {
+        let found = read(input, line.max(1), PATIENCE);
+        drop(permit);
+        found
+    });
+    Ok(found.await.unwrap_or_else(|error| Excerpt::Broken(error.to_string())))
 }
 
 fn read(input: impl Read + Send + 'static, line: u64, patience: Duration) -> Excerpt {
@@ -101,7 +107,12 @@ struct Lines {
 
 impl Lines {
     fn around(line: u64) -> Self {
-        Self { first: line.saturating_sub(AROUND).max(1), last: line + AROUND, current: 1, found: Vec::new() }
+        Self {
+            first: line.saturating_sub(AROUND).max(1),
+            last: line.saturating_add(AROUND),
+            current: 1,
+            found: Vec::new(),
+        }
     }
 
     fn is_done(&self) -> bool {

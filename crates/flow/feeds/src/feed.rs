@@ -6,15 +6,22 @@
 
 use futures::future::try_join_all;
 use kit::Timestamp;
+use model::limits::MAX_ADDRESS_CHARS;
 use store::{Range, Read as _, Tx};
 use wire::feeds::{
-    FeedRow, FeedSettings, FeedStatus, LoaderTask, OnMissing, QueueRow, Task, TaskProgress, TaskSource,
-    TaskStatus,
+    FeedRow, FeedSettings, FeedStatus, LoaderTask, OnMissing, QueueRow, QuotaRow, Task, TaskProgress,
+    TaskSource, TaskStatus,
 };
 
 use crate::tables::{FEED, FEED_DUE, FEED_LOADER_TASK, TASK_QUEUE, TASKS};
 use crate::tasks::{self, End, FeedKey, said};
-use crate::{Error, Feeds, Result, cleanup};
+use crate::{Error, Feeds, Result, cleanup, quota};
+
+/// Once a year.
+const MAX_PERIOD_MINUTES: i64 = 366 * 24 * 60;
+const MAX_SECRET_CHARS: usize = 256;
+/// A code of three characters, or a name or sign that feeds use for it.
+const MAX_CURRENCY_CHARS: usize = 16;
 
 pub fn is_active(feed: &FeedRow) -> bool {
     feed.status() == FeedStatus::FeedActive
@@ -109,6 +116,20 @@ fn check_settings(feeds: &Feeds, settings: &FeedSettings) -> Result<()> {
         let message = format!("a feed is fetched every {least} minutes at most");
         return Err(Error::invalid("period_minutes", "too_small", message));
     }
+    if settings.period_minutes > MAX_PERIOD_MINUTES {
+        let message = format!("a feed is fetched every {MAX_PERIOD_MINUTES} minutes at least");
+        return Err(Error::invalid("period_minutes", "too_large", message));
+    }
+    let texts = [
+        ("webhook_secret", &settings.webhook_secret, MAX_SECRET_CHARS),
+        ("currency", &settings.currency, MAX_CURRENCY_CHARS),
+        ("address", &settings.address, MAX_ADDRESS_CHARS),
+    ];
+    for (field, text, most) in texts {
+        if text.chars().count() > most {
+            return Err(Error::invalid(field, "too_long", format!("it has at most {most} characters")));
+        }
+    }
     if settings.guard_percent > 100 {
         return Err(Error::invalid("guard_percent", "out_of_range", "a share is 0 to 100 percent"));
     }
@@ -152,7 +173,7 @@ fn next_fetch(row: &LoaderTask, feed: &FeedRow, now: Timestamp) -> i64 {
 
 pub(crate) fn period(feed: &FeedRow) -> std::time::Duration {
     let minutes = feed.settings.as_ref().map_or(0, |settings| settings.period_minutes);
-    std::time::Duration::from_secs(minutes.max(1) as u64 * 60)
+    std::time::Duration::from_secs(minutes.clamp(1, MAX_PERIOD_MINUTES) as u64 * 60)
 }
 
 /// Writes the loader's row with its place among the due ones.
@@ -173,6 +194,7 @@ pub async fn fetch_now(feeds: &Feeds, key: &FeedKey) -> Result<()> {
         let Some(mut row) = tx.get(&FEED_LOADER_TASK, key.row()).await? else {
             return Err(Error::conflict("no_url", "the feed has no url to fetch from"));
         };
+        quota::charge(tx, feeds, key, &QuotaRow { fetches: 1, ..QuotaRow::default() }).await?;
         tx.delete(&FEED_DUE, (row.next_fetch_at, key.seller.as_str(), key.namespace.as_str()))?;
         row.asked_at = feeds.clock.now().0;
         row.next_fetch_at = row.next_fetch_at.min(row.asked_at);

@@ -4,11 +4,11 @@
 //! the loads is forgotten last releases it (`cleanup.rs`), so no file has to be copied and none can go in between.
 
 use store::{Read as _, Tx};
-use wire::feeds::{Statistics, Task, TaskSource, TaskStatus};
+use wire::feeds::{QuotaRow, Statistics, Task, TaskSource, TaskStatus};
 
 use crate::tables::{FEED, OLD_TASKS};
 use crate::tasks::{self, FeedKey, NewTask};
-use crate::{Error, Feeds, Result, cleanup, feed};
+use crate::{Error, Feeds, Result, cleanup, feed, quota};
 
 /// Some records travelled as «same» and were not known to the offers: the file goes once more, whole. Not when a newer
 /// load has begun, which says what this one could. One that waits is let travel whole instead, since this file must not
@@ -59,6 +59,7 @@ pub async fn rerun(feeds: &Feeds, key: &FeedKey, task_id: i64) -> Result<i64> {
         if !tasks::is_final(task.status()) {
             return Err(Error::conflict("not_ended", format!("load {task_id} has not ended yet")));
         }
+        quota::charge(tx, feeds, key, &QuotaRow { reruns: 1, ..QuotaRow::default() }).await?;
         let new = NewTask {
             source: TaskSource::SourceRerun,
             source_name: task.source_name,

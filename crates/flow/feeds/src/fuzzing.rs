@@ -48,6 +48,9 @@ pub fn file(data: &[u8]) {
         depth: 8,
         attributes: 8,
         categories: 4,
+        category_bytes: 200,
+        category_id_bytes: 16,
+        record_values: 20,
         piece_bytes: 64,
     };
     read(data, &tight);

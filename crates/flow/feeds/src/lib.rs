@@ -46,10 +46,12 @@ pub mod loader;
 mod metrics;
 mod offer;
 pub mod processor;
+mod quota;
 pub mod report;
 pub mod results;
 mod seen;
 mod source;
+mod start;
 pub mod statistics;
 pub mod survey;
 pub mod tables;
@@ -65,8 +67,10 @@ pub mod xsd;
 
 use std::sync::Arc;
 
+use cluster::Cluster;
 use files::Files;
 use kit::Clock;
+use spine::Base;
 use store::Store;
 use tokio::sync::Semaphore;
 use topics::Topics;
@@ -81,14 +85,13 @@ pub use tables::tables;
 pub use tasks::FeedKey;
 pub use unify::{Knowledge, Settings, fingerprint, unify, unify_decided};
 
-/// Batches for the offers; key: the seller.
-pub const FEED_OFFERS_TOPIC: &str = "feed.offers";
-/// What became of them.
-pub const FEED_RESULTS_TOPIC: &str = "feed.results";
-/// A person's word on a held load.
-pub const FEED_DECISIONS_TOPIC: &str = "feed.decisions";
-/// Sellers that are erased.
-pub const ERASURES_TOPIC: &str = "offers.erasures";
+/// Every topic that the feeds write or read.
+pub const TOPICS: [&str; 4] = [
+    model::topics::FEED_OFFERS,
+    model::topics::FEED_RESULTS,
+    model::topics::FEED_DECISIONS,
+    model::topics::OFFERS_ERASURES,
+];
 
 /// Woken when a load may be processed.
 pub const QUEUE_CHANNEL: &str = "feeds.queue";
@@ -107,15 +110,41 @@ pub struct Feeds {
     pub store: Store,
     pub topics: Topics,
     pub files: Files,
+    pub cluster: Cluster,
     pub clock: Clock,
     pub settings: Arc<config::Settings>,
     pub unify: Arc<dyn Unify>,
     pub fetcher: fetch::Fetcher,
     /// Downloads of feeds that services hand over: each needs one of these for as long as it lasts.
     pub handed_over: Arc<Semaphore>,
+    /// Excerpts and tables that are made for people: each needs one of these, and a core, for as long as it lasts.
+    pub renderings: Arc<Semaphore>,
 }
 
+/// Of one process, at the same time.
+pub const MAX_RENDERINGS: usize = 2;
+
 impl Feeds {
+    /// Feeds are fetched as `downloads` says, within the limits of the settings.
+    pub fn new(
+        base: &Base,
+        settings: config::Settings,
+        unify: Arc<dyn Unify>,
+        downloads: fetch::Options,
+    ) -> Self {
+        let Base { store, topics, files, cluster, clock } = base.clone();
+        let handed_over = Arc::new(Semaphore::new(settings.downloads.max(1)));
+        let fetcher = fetch::Fetcher::new(fetch::Options {
+            max_bytes: settings.max_file_bytes,
+            idle_timeout: settings.idle_timeout,
+            total_timeout: settings.total_timeout,
+            ..downloads
+        });
+        let settings = Arc::new(settings);
+        let renderings = Arc::new(Semaphore::new(MAX_RENDERINGS));
+        Self { store, topics, files, cluster, clock, settings, unify, fetcher, handed_over, renderings }
+    }
+
     pub(crate) fn catalog_version(&self) -> u32 {
         self.unify.catalog_version()
     }

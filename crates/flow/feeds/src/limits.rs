@@ -16,8 +16,13 @@ pub struct Limits {
     pub depth: usize,
     /// Attributes of one tag, columns of a table.
     pub attributes: usize,
-    /// Categories that a YML file may declare.
+    /// Categories that a YML file may declare, and the bytes of their ids and names together.
     pub categories: usize,
+    pub category_bytes: usize,
+    /// Of the id of a category; one with a longer id is not declared.
+    pub category_id_bytes: usize,
+    /// Values of one record; one with more is an error of that record. Each takes far more memory than its two bytes.
+    pub record_values: usize,
     /// Text is taken in pieces of so many bytes, at least four. What is read does not depend on it; those who want to see
     /// that make it small.
     pub piece_bytes: usize,
@@ -35,6 +40,9 @@ impl Default for Limits {
             depth: 64,
             attributes: 1_000,
             categories: 200_000,
+            category_bytes: 16 << 20,
+            category_id_bytes: 256,
+            record_values: 100_000,
             piece_bytes: usize::MAX,
         }
     }

@@ -18,8 +18,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cluster::Lock;
 use cluster::work::{Done, Due, Entry, Plan, Work, WorkError as _, head};
-use cluster::{Cluster, Lock};
 use fetch::{Answer, Conditional};
 use files::{Hash, Incoming, Limits, Referrer, Stored};
 use kit::{Backoff, Timestamp};
@@ -53,10 +53,7 @@ pub enum Fetched {
 }
 
 /// Feeds that are due.
-pub struct DueFeeds {
-    pub feeds: Feeds,
-    pub cluster: Cluster,
-}
+pub struct DueFeeds(pub Feeds);
 
 #[async_trait]
 impl Work for DueFeeds {
@@ -64,7 +61,7 @@ impl Work for DueFeeds {
     type Error = Error;
 
     fn plan(&self) -> Plan {
-        Plan::new("feed loader", ROLE, crate::FETCH_CHANNEL, self.feeds.settings.downloads.max(1))
+        Plan::new("feed loader", ROLE, crate::FETCH_CHANNEL, self.0.settings.downloads.max(1))
     }
 
     async fn due(&self, shards: &[Shard], now: Timestamp) -> Result<Due<FeedKey>> {
@@ -74,18 +71,18 @@ impl Work for DueFeeds {
             key: FeedKey { seller, namespace },
             long: false,
         };
-        Ok(head(&self.feeds.store, &FEED_DUE, shards, now, entry).await?)
+        Ok(head(&self.0.store, &FEED_DUE, shards, now, entry).await?)
     }
 
     async fn run(&self, _: Shard, key: &FeedKey) -> Result<Done> {
-        let fetched = load(&self.feeds, &self.cluster, key).await?;
+        let fetched = load(&self.0, key).await?;
         Ok(if fetched { Done::Finished } else { Done::NotNow })
     }
 }
 
 /// One feed from its lock to its next moment; `false`: another is at it, or it is not due.
-pub async fn load(feeds: &Feeds, cluster: &Cluster, key: &FeedKey) -> Result<bool> {
-    let Some(taken) = take(feeds, cluster, key).await? else { return Ok(false) };
+pub async fn load(feeds: &Feeds, key: &FeedKey) -> Result<bool> {
+    let Some(taken) = take(feeds, key).await? else { return Ok(false) };
     let fetched = match fetch(feeds, &taken).await {
         Ok(fetched) => fetched,
         // Storing failed, not the seller: it is shown and tried again like any failure.
@@ -106,8 +103,13 @@ pub async fn load(feeds: &Feeds, cluster: &Cluster, key: &FeedKey) -> Result<boo
                 }
                 return Ok(true);
             }
-            // The feed was changed meanwhile: what was fetched is nobody's, and the sweep lets it go.
-            Ok(false) => return Ok(true),
+            // The feed was changed meanwhile: what was fetched is nobody's.
+            Ok(false) => {
+                if let Some((stored, referrer)) = kept {
+                    feeds.files.abandon(&stored.hash, &referrer).await;
+                }
+                return Ok(true);
+            }
             Err(error) if error.is_fenced() => return Ok(false),
             Err(error) => {
                 tracing::warn!(seller = key.seller, "a download cannot be settled yet: {error}");
@@ -118,14 +120,14 @@ pub async fn load(feeds: &Feeds, cluster: &Cluster, key: &FeedKey) -> Result<boo
 }
 
 /// T: this process fetches the feed, if it is due and nobody else does.
-pub async fn take(feeds: &Feeds, cluster: &Cluster, key: &FeedKey) -> Result<Option<Taken>> {
+pub async fn take(feeds: &Feeds, key: &FeedKey) -> Result<Option<Taken>> {
     let body = async |tx: &mut Tx| {
         let Some(row) = tx.get(&FEED_LOADER_TASK, key.row()).await? else { return Ok(None) };
         let began = feeds.clock.now();
         if row.next_fetch_at > began.0 {
             return Ok(None);
         }
-        let lock = cluster.try_lock(tx, LOCK, &key.lock_name(), feeds.settings.lock_age).await?;
+        let lock = feeds.cluster.try_lock(tx, LOCK, &key.lock_name(), feeds.settings.lock_age).await?;
         Ok(lock.map(|lock| Taken { key: key.clone(), row, lock, began }))
     };
     feeds.store.transact(key.shard(), body).await

@@ -362,7 +362,7 @@ pub(crate) async fn send_abort(
 ) -> Result<()> {
     let kind = feed_message::Kind::Abort(FeedAbort { reason: reason.to_owned() });
     let message = message(key, task_id, task, kind);
-    Ok(topics::outbox::send(tx, crate::FEED_OFFERS_TOPIC, vec![message]).await?)
+    Ok(topics::outbox::send(tx, model::topics::FEED_OFFERS, vec![message]).await?)
 }
 
 pub(crate) fn message(key: &FeedKey, task_id: i64, task: &Task, kind: feed_message::Kind) -> topics::Message {

@@ -2,15 +2,18 @@
 //!
 //! | step | what | a crash behind it leaves |
 //! | --- | --- | --- |
-//! | check | a read: the feed may be uploaded into, the quota has room | nothing |
-//! | receive | the stream goes into a temp file, within the limits of size and silence; hash and size are known | a temp file, removed by the files' sweep |
+//! | check | a read: the feed may be uploaded into, the quota has room for what is announced | nothing |
+//! | charge (T) | the quota: one upload and its first bytes | an upload less in this hour |
+//! | receive | the stream goes into a temp file, within the limits of size and silence, and its bytes are charged before they are written; hash and size are known | a temp file, removed by the files' sweep |
 //! | put (shard of the hash) | the object is stored, its reference pending | a pending reference; the sweep asks [`file_is_used`], hears `Gone` and lets it go |
-//! | make (seller's shard) | feed (if new), quota, task, queue in one transaction | a load that will be processed; the sweep hears `Held` and confirms |
+//! | make (seller's shard) | feed (if new), bytes charged and not used, task, queue in one transaction; if it fails, the reference goes | a load that will be processed; the sweep hears `Held` and confirms |
 //! | confirm (shard of the hash) | the reference is held | nothing |
 //!
 //! The load's number is given in the transaction that puts it into the queue, so the order of the numbers is the order of
 //! the queue, however long each file took to arrive.
 
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,11 +24,9 @@ use wire::feeds::{FeedRow, QuotaRow, TaskFile, TaskSource};
 
 use crate::tables::{FEED, QUOTAS};
 use crate::tasks::{self, FeedKey, NewTask};
-use crate::{Error, Feeds, Result, feed};
+use crate::{Error, Feeds, Result, feed, quota};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
-const HOUR_MICROS: i64 = 3_600_000_000;
 
 /// How an upload is to be taken.
 #[derive(Clone, Debug, Default)]
@@ -49,15 +50,90 @@ pub async fn upload<E>(
 where
     E: Into<BoxError>,
 {
-    check(feeds, key).await?;
+    check(feeds, key, &upload).await?;
+    let meter = Meter::begin(feeds, key, upload.expected_bytes.unwrap_or(0)).await?;
     let max_bytes = feeds.settings.max_file_bytes;
     let limits = Limits { max_bytes, expected_bytes: upload.expected_bytes };
-    let incoming = feeds.files.receive(impatient(stream, feeds.settings.idle_timeout), limits).await?;
+    let stream = meter.metered(impatient(stream, feeds.settings.idle_timeout));
+    let received = feeds.files.receive(stream, limits).await;
+    let charged = meter.end()?;
+    let incoming = received?;
     let referrer = new_referrer(key)?;
     let stored = feeds.files.put(incoming, &referrer).await?;
-    let task_id = make(feeds, key, stored, &referrer, &upload).await?;
+    let made = make(feeds, key, stored, &referrer, &upload, charged).await;
+    if let Err(error) = &made
+        && !error.may_have_happened()
+    {
+        feeds.files.abandon(&stored.hash, &referrer).await;
+    }
+    let task_id = made?;
     feeds.files.confirm(&stored.hash, &referrer).await?;
     Ok(task_id)
+}
+
+/// Bytes of an upload that are charged at a time.
+const INSTALMENT_BYTES: i64 = 64 << 20;
+
+/// Charges the bytes of a stream before anybody takes them.
+struct Meter<'a> {
+    feeds: &'a Feeds,
+    key: &'a FeedKey,
+    charged: AtomicI64,
+    refused: Mutex<Option<Error>>,
+}
+
+impl<'a> Meter<'a> {
+    /// One upload, and what is announced up to an instalment.
+    async fn begin(feeds: &'a Feeds, key: &'a FeedKey, announced: u64) -> Result<Self> {
+        let first = i64::try_from(announced).unwrap_or(i64::MAX).min(INSTALMENT_BYTES);
+        let meter = Self { feeds, key, charged: AtomicI64::new(0), refused: Mutex::default() };
+        meter.charge(&QuotaRow { uploads: 1, bytes: first, ..QuotaRow::default() }).await?;
+        Ok(meter)
+    }
+
+    async fn charge(&self, more: &QuotaRow) -> Result<()> {
+        let charge = async |tx: &mut Tx| quota::charge(tx, self.feeds, self.key, more).await;
+        self.feeds.store.transact(self.key.shard(), charge).await?;
+        self.charged.fetch_add(more.bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Ahead by an instalment while the quota has room for it, so that few pieces need a transaction.
+    async fn pay(&self, came: i64) -> Result<()> {
+        let missing = came - self.charged.load(Ordering::Relaxed);
+        if missing <= 0 {
+            return Ok(());
+        }
+        let bytes = |bytes| QuotaRow { bytes, ..QuotaRow::default() };
+        match self.charge(&bytes(missing + INSTALMENT_BYTES)).await {
+            Err(Error::Quota { .. }) => self.charge(&bytes(missing)).await,
+            charged => charged,
+        }
+    }
+
+    fn metered(
+        &self,
+        stream: impl Stream<Item = std::result::Result<Bytes, BoxError>> + Send,
+    ) -> impl Stream<Item = std::result::Result<Bytes, BoxError>> + Send {
+        let meter = self;
+        stream::try_unfold((Box::pin(stream), 0_i64), move |(mut stream, mut came)| async move {
+            let Some(chunk) = stream.next().await.transpose()? else { return Ok(None) };
+            came += chunk.len() as i64;
+            if let Err(error) = meter.pay(came).await {
+                *meter.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                return Err("the quota is used up".into());
+            }
+            Ok(Some((chunk, (stream, came))))
+        })
+    }
+
+    /// What was charged, unless there was no room for it.
+    fn end(self) -> Result<i64> {
+        match self.refused.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(self.charged.into_inner()),
+        }
+    }
 }
 
 /// The stream, which fails when its sender falls silent.
@@ -78,13 +154,14 @@ where
 }
 
 /// Nobody sends gigabytes to be told that they are not wanted.
-async fn check(feeds: &Feeds, key: &FeedKey) -> Result<()> {
+async fn check(feeds: &Feeds, key: &FeedKey, upload: &Upload) -> Result<()> {
     let snapshot = feeds.store.snapshot(key.shard()).await?;
     if let Some(row) = snapshot.get(&FEED, key.row()).await? {
         may_upload(&row)?;
     }
     let used = snapshot.get(&QUOTAS, (key.seller.as_str(),)).await?.unwrap_or_default();
-    spend(feeds, used, 0).map(drop)
+    let bytes = i64::try_from(upload.expected_bytes.unwrap_or(0)).unwrap_or(i64::MAX);
+    quota::add(feeds, used, &QuotaRow { uploads: 1, bytes, ..QuotaRow::default() }).map(drop)
 }
 
 fn may_upload(feed: &FeedRow) -> Result<()> {
@@ -103,6 +180,7 @@ pub(crate) async fn make(
     stored: Stored,
     referrer: &Referrer,
     upload: &Upload,
+    charged: i64,
 ) -> Result<i64> {
     let file = TaskFile {
         hash: stored.hash.as_bytes().to_vec(),
@@ -116,8 +194,10 @@ pub(crate) async fn make(
         if row.paused {
             return Err(Error::conflict("paused", "the feed is paused; resume it first"));
         }
-        let used = tx.get(&QUOTAS, (key.seller.as_str(),)).await?.unwrap_or_default();
-        tx.put(&QUOTAS, (key.seller.as_str(),), &spend(feeds, used, stored.size as i64)?)?;
+        let unused = charged - stored.size as i64;
+        if unused > 0 {
+            quota::refund_bytes(tx, feeds, key, unused).await?;
+        }
         let new = NewTask {
             source,
             source_name: upload.name.clone(),
@@ -130,26 +210,6 @@ pub(crate) async fn make(
         Ok(task_id)
     };
     feeds.store.transact(key.shard(), body).await
-}
-
-/// The quota after one more upload, unless it is used up.
-fn spend(feeds: &Feeds, mut used: QuotaRow, bytes: i64) -> Result<QuotaRow> {
-    let hour = feeds.clock.now().0 / HOUR_MICROS;
-    if used.hour != hour {
-        used = QuotaRow { hour, ..QuotaRow::default() };
-    }
-    let (uploads, most_bytes) = (feeds.settings.uploads_per_hour, feeds.settings.upload_bytes_per_hour);
-    if used.uploads >= uploads {
-        let detail = format!("a seller may upload {uploads} files an hour");
-        return Err(Error::Quota { name: "quota_uploads", detail });
-    }
-    if used.bytes.saturating_add(bytes) > most_bytes {
-        let detail = format!("a seller may upload {most_bytes} bytes an hour");
-        return Err(Error::Quota { name: "quota_bytes", detail });
-    }
-    used.uploads += 1;
-    used.bytes += bytes;
-    Ok(used)
 }
 
 /// A referrer names one use of a file, so it is random; the feed in it finds the loads that may have it.

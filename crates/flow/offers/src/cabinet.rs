@@ -63,7 +63,7 @@ impl Offers {
 
     /// Sellers who have or had offers behind one of them, at most `limit`, in the order of (shard, seller).
     pub async fn sellers(&self, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
-        let page = Range::all(limit * Preset::EVERY.len());
+        let page = Range::all(limit * Preset::KEPT.len());
         let rest = |seller: &str| Ok::<_, store::Error>((Shard::of(seller), page.clone().after((seller,))?));
         let mut last = String::new();
         let first_rows = |(seller, _): (String, u32), _| {

@@ -24,7 +24,7 @@ use crate::presets::{Preset, has_problems, is_from_feed};
 use crate::stages::told::Told;
 use crate::stages::{Lane, pairs};
 use crate::tables::{CONTENT, DUE, EVENTS, FEED, FEED_HEAD, FEED_ORDINALS, OFFER, PRESETS, PRESETS_COUNT};
-use crate::{CHANGES_TOPIC, Offers, PHOTO_REQUESTS_TOPIC, Result, due, follow};
+use crate::{Offers, Result, due, follow};
 
 pub struct Changes<'a> {
     settings: &'a Settings,
@@ -124,7 +124,7 @@ impl<'a> Changes<'a> {
         let part = OfferPart { kind: Some(Kind::Content(after.clone())) };
         tx.put(&OFFER, (after.id, CONTENT), &part)?;
         keep_due(tx, before, &after)?;
-        self.keep_presets(tx, before, &after)?;
+        self.keep_presets(tx, before, &after, |preset| preset.holds(&after))?;
         self.keep_counters(before, &after);
         self.touch_feed(before, &after, actor);
         if before.is_none() || !fields.is_empty() {
@@ -140,7 +140,7 @@ impl<'a> Changes<'a> {
         gone.set_status(Status::Deleted);
         gone.due_at = 0;
         keep_due(tx, Some(offer), &gone)?;
-        self.keep_presets(tx, Some(offer), &gone)?;
+        self.keep_presets(tx, Some(offer), &gone, |_| false)?;
         self.keep_counters(Some(offer), &gone);
         tx.delete(&OFFER, (offer.id, CONTENT))?;
         self.told.forget(offer.id);
@@ -206,10 +206,10 @@ impl<'a> Changes<'a> {
         pairs::forget(tx, &self.removed).await?;
         follow::tell(tx, &self.sellers, &self.events, &self.former).await?;
         self.events.append(&mut self.archived);
-        if let Some(seq) = outbox::send_numbered(tx, CHANGES_TOPIC, self.events).await? {
+        if let Some(seq) = outbox::send_numbered(tx, model::topics::OFFERS_CHANGES, self.events).await? {
             self.told.finish(tx, seq, self.now)?;
         }
-        outbox::send(tx, PHOTO_REQUESTS_TOPIC, self.photo_requests).await?;
+        outbox::send(tx, model::topics::PHOTOS_REQUESTS, self.photo_requests).await?;
         Ok(())
     }
 
@@ -224,10 +224,17 @@ impl<'a> Changes<'a> {
         }
     }
 
-    fn keep_presets(&mut self, tx: &mut Tx, before: Option<&Offer>, after: &Offer) -> Result<()> {
-        for preset in Preset::EVERY {
+    /// `holds` says of each list whether the offer is in it from now on.
+    fn keep_presets(
+        &mut self,
+        tx: &mut Tx,
+        before: Option<&Offer>,
+        after: &Offer,
+        holds: impl Fn(Preset) -> bool,
+    ) -> Result<()> {
+        for preset in Preset::KEPT {
             let was = before.is_some_and(|before| preset.holds(before));
-            let is = preset.holds(after);
+            let is = holds(preset);
             if was == is {
                 continue;
             }

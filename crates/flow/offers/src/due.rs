@@ -161,10 +161,8 @@ async fn page_of(
             after.set_status(Status::Expired);
             changes.save(tx, Some(&offer), after, &by_expiry())?;
             done.expired += 1;
-        } else if offers.files.is_some() {
-            ended.push(*row);
         } else {
-            changes.postpone(tx, &offer, DAY)?;
+            ended.push(*row);
         }
     }
     changes.finish(tx).await?;

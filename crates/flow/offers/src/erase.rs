@@ -1,6 +1,6 @@
 //! Everything of a seller goes: what he listed, its history, what his feeds brought, his numbers, his rows in the archive.
 //!
-//! The wish is a row in `erasures`, written with a message to [`ERASURES_TOPIC`] by which other systems (feeds, photos,
+//! The wish is a row in `erasures`, written with a message to [`model::topics::OFFERS_ERASURES`] by which other systems (feeds, photos,
 //! snippets) hear that they must forget him too. The scheduler of the shard then goes through phases in steps, each a
 //! transaction that also notes how far it is, so a crash repeats nothing and forgets nothing:
 //!
@@ -28,7 +28,7 @@ use wire::offers::erasure::Phase;
 use crate::archive::{self, ids};
 use crate::changes::Changes;
 use crate::tables::{CONTENT, ERASURES, ERASURES_QUEUE, FOLLOWER_WALKS, FOLLOWERS, OFFER, PRESETS};
-use crate::{ERASE_CHANNEL, ERASURES_TOPIC, Error, Offers, Result, due, follow};
+use crate::{ERASE_CHANNEL, Error, Offers, Result, due, follow};
 
 /// Rows of offers looked at in one step, each of up to 100 kB.
 const OFFERS_AT_ONCE: usize = 100;
@@ -50,7 +50,7 @@ impl Offers {
             tx.put(&ERASURES, (seller,), &row)?;
             tx.put(&ERASURES_QUEUE, (seller,), &())?;
             let word = Message::new(seller.to_owned(), model::erasure::write(seller, asked_at));
-            outbox::send(tx, ERASURES_TOPIC, vec![word]).await?;
+            outbox::send(tx, model::topics::OFFERS_ERASURES, vec![word]).await?;
             follow::tell_erased(tx, seller).await?;
             tx.wake(ERASE_CHANNEL);
             Ok(row)

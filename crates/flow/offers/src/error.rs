@@ -25,6 +25,8 @@ pub enum Error {
     TooLarge { bytes: usize, most: usize },
     #[error("the seller may have at most {0} offers")]
     TooManyOffers(i64),
+    #[error("too many visitors have begun a draft in this hour; try again later")]
+    TooManyDrafts,
     #[error("{detail}")]
     Conflict { name: &'static str, detail: String },
     #[error("{0}")]
@@ -33,15 +35,9 @@ pub enum Error {
     #[error("{}", .0.detail)]
     Refused(Box<Problem>),
     #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Files(#[from] files::Error),
+    Engine(#[from] kit::Error),
     #[error("a file of the archive cannot be read: {0}")]
     Archive(String),
-    #[error("{0}")]
-    Topics(#[from] topics::Error),
-    #[error("{0}")]
-    Cluster(#[from] cluster::Error),
 }
 
 impl Error {
@@ -58,13 +54,15 @@ impl Error {
             }
             Self::TooLarge { .. } => Problem::new(Code::TooLarge, self.to_string()),
             Self::TooManyOffers(_) => Problem::named(Code::Invalid, "quota_offers", self.to_string()),
+            Self::TooManyDrafts => Problem::named(Code::TooManyRequests, "quota_drafts", self.to_string()),
             Self::Conflict { name, detail } => Problem::named(Code::Conflict, name, detail),
             Self::Refused(problem) => *problem,
-            Self::Store(error) => error.into(),
-            Self::Files(error) if error.is_transient() => Problem::new(Code::Unavailable, error.to_string()),
-            Self::Files(_) | Self::Archive(_) => Problem::new(Code::Internal, self.to_string()),
-            Self::Topics(error) => error.into(),
-            Self::Cluster(error) => error.into(),
+            // A file that an offer is archived in: its reader has not named it.
+            Self::Engine(error) if error.kind() == kit::Kind::NotFound => {
+                Problem::new(Code::Internal, error.to_string())
+            }
+            Self::Engine(error) => error.into(),
+            Self::Archive(_) => Problem::new(Code::Internal, self.to_string()),
         }
     }
 }
@@ -73,15 +71,7 @@ pub(crate) fn field_error(issue: &Issue, language: web::Language) -> FieldError 
     FieldError {
         field: issue.field.clone(),
         code: issue.code.clone(),
-        message: model::message::render(issue, words(language)),
-    }
-}
-
-/// The domain's language for the caller's.
-pub fn words(language: web::Language) -> model::Language {
-    match language {
-        web::Language::English => model::Language::English,
-        web::Language::Russian => model::Language::Russian,
+        message: model::message::render(issue, language),
     }
 }
 
@@ -89,10 +79,7 @@ impl Blame for Error {
     /// What an engine may do right next time is tried again; the rest is the record's own fault.
     fn is_records_fault(&self) -> bool {
         match self {
-            Self::Store(error) => error.is_records_fault(),
-            Self::Topics(error) => error.is_records_fault(),
-            Self::Files(error) => error.is_records_fault(),
-            Self::Cluster(error) => error.is_records_fault(),
+            Self::Engine(error) => error.is_records_fault(),
             Self::Archive(_) => false,
             _ => true,
         }
@@ -101,6 +88,6 @@ impl Blame for Error {
 
 impl WorkError for Error {
     fn is_fenced(&self) -> bool {
-        matches!(self, Self::Cluster(error) if error.is_fenced())
+        matches!(self, Self::Engine(error) if error.is_fenced())
     }
 }

@@ -1,21 +1,24 @@
 //! All that a seller has listed, archived offers too, a page at a time.
 
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Seek as _, Write as _};
+
 use async_trait::async_trait;
 use futures::stream::{self, Stream};
 use futures::{StreamExt as _, TryStreamExt as _};
 use model::Offer;
+use prost::Message as _;
 use serde_json::Value;
 use store::{Range, Read as _, Shard};
-use tokio::sync::mpsc;
 
-use crate::archive::{self, format};
+use crate::archive::ids::Known;
+use crate::archive::{self, Member, format};
 use crate::follow::MAX_FOLLOWERS;
-use crate::tables::{CONTENT, FOLLOWERS, OFFER};
-use crate::{Offers, Result};
+use crate::presets::Preset;
+use crate::tables::{FOLLOWERS, PRESETS};
+use crate::{Error, Offers, Result};
 
 pub(crate) const OFFERS_AT_ONCE: usize = 100;
-/// Archived offers that wait to be taken.
-const AHEAD: usize = 16;
 
 /// Somebody who keeps something of sellers' offers beside the offers themselves.
 #[async_trait]
@@ -53,72 +56,118 @@ impl Offers {
     }
 }
 
+/// By the seller's own lists, in the order of creation. The lists of a page are of one moment, and an offer has the same
+/// place in each, so one that is deleted or comes back meanwhile is neither left out nor given twice.
 fn kept(offers: Offers, seller: String) -> impl Stream<Item = Result<Offer>> + Send {
     let shard = Shard::of(&seller);
-    let pages = stream::try_unfold(Some(None::<(i64, String)>), move |place| {
+    let pages = stream::try_unfold(Some((i64::MIN, i64::MIN)), move |place| {
         let (offers, seller) = (offers.clone(), seller.clone());
         async move {
-            let Some(last) = place else { return Ok(None) };
-            let mut range = Range::all(OFFERS_AT_ONCE);
-            if let Some((id, kind)) = &last {
-                range = range.after((*id, kind.as_str()))?;
+            let Some((created_at, id)) = place else { return Ok(None) };
+            let snapshot = offers.store.snapshot(shard).await?;
+            let mut places = Vec::new();
+            for list in [Preset::All.id(), Preset::Deleted.id()] {
+                let range = Range::prefix((seller.as_str(), list), OFFERS_AT_ONCE)?;
+                let range = range.after((seller.as_str(), list, created_at, id))?;
+                let rows = snapshot.scan(&PRESETS, range).await?;
+                places.extend(rows.into_iter().map(|((_, _, created_at, id), ())| (created_at, id)));
             }
-            let rows = offers.store.snapshot(shard).await?.scan(&OFFER, range).await?;
-            let next = rows.last().map(|(key, _)| Some(key.clone()));
-            let found: Vec<_> = rows
-                .into_iter()
-                .filter(|((_, kind), _)| kind == CONTENT)
-                .filter_map(|(_, part)| crate::read::content(part))
-                .filter(|offer| offer.seller_id == seller)
-                .map(Ok)
-                .collect();
-            Ok::<_, crate::Error>(Some((stream::iter(found), next)))
+            places.sort_unstable();
+            places.truncate(OFFERS_AT_ONCE);
+            let ids: Vec<i64> = places.iter().map(|(_, id)| *id).collect();
+            let found = crate::read::find_many(&snapshot, &ids).await?.into_iter().flatten().map(Ok);
+            let page: Vec<Result<Offer>> = found.collect();
+            Ok::<_, crate::Error>(Some((stream::iter(page), places.last().copied())))
         }
     });
     pages.try_flatten()
 }
 
-fn archived(offers: Offers, seller: String) -> impl Stream<Item = Result<Offer>> + Send {
-    let (sender, receiver) = mpsc::channel(AHEAD);
-    let work = async move {
-        if let Err(error) = send_archived(&offers, &seller, &sender).await {
-            // Nobody listens any more: then there is nobody to tell.
-            let _ = sender.send(Err(error)).await;
-        }
-    };
-    let received =
-        stream::unfold(receiver, async |mut receiver| receiver.recv().await.map(|offer| (offer, receiver)));
-    // The work runs within the stream, so that it ends with it.
-    let work = stream::once(work).filter_map(async |()| None);
-    stream::select(received, work)
+/// The seller's offers of one file of the archive, copied out of it before anybody waits for a reader: a client that does
+/// not read holds a file, and no thread.
+struct Copied {
+    file: BufReader<File>,
+    month: u32,
 }
 
-async fn send_archived(offers: &Offers, seller: &str, sender: &mpsc::Sender<Result<Offer>>) -> Result<()> {
-    let Some(files) = &offers.files else { return Ok(()) };
-    let shard = Shard::of(seller);
-    let mut behind = None;
-    while let Some(member) = archive::next_members(offers, shard, behind.as_ref(), 1).await?.pop() {
-        let (seller, sender) = (seller.to_owned(), sender.clone());
-        let (store, runtime) = (offers.store.clone(), tokio::runtime::Handle::current());
-        let month = member.month;
-        let read = move |ranges| {
+impl Copied {
+    async fn of(offers: &Offers, seller: &str, member: &Member) -> Result<Self> {
+        let (seller, month) = (seller.to_owned(), member.month);
+        let copy = move |ranges| {
+            let mut out = BufWriter::new(tempfile::tempfile().map_err(spooling)?);
+            let mut failed = None;
             format::each_of_seller(ranges, &seller, |offer| {
-                let known = runtime.block_on(async {
-                    archive::ids::month_of(&store.snapshot(shard).await?, offer.id).await
-                });
-                match known {
-                    Ok(Some(there)) if there == month => sender.blocking_send(Ok(offer)).is_ok(),
-                    Ok(_) => true,
-                    Err(error) => {
-                        // The same: a listener who is gone needs no error.
-                        let _ = sender.blocking_send(Err(error));
-                        false
+                let bytes = offer.encode_to_vec();
+                let length = (bytes.len() as u32).to_le_bytes();
+                failed = out.write_all(&length).and_then(|()| out.write_all(&bytes)).err();
+                failed.is_none()
+            })?;
+            let file = match failed {
+                Some(error) => Err(error),
+                None => out.into_inner().map_err(std::io::IntoInnerError::into_error),
+            };
+            let mut file = file.map_err(spooling)?;
+            file.rewind().map_err(spooling)?;
+            Ok(Self { file: BufReader::new(file), month })
+        };
+        archive::read(&offers.files, member.hash, copy).await
+    }
+
+    /// The next offers; none: that was all.
+    fn page(mut self) -> Result<(Self, Vec<Offer>)> {
+        let mut page = Vec::new();
+        while page.len() < OFFERS_AT_ONCE && !self.file.fill_buf().map_err(spooling)?.is_empty() {
+            let mut length = [0; 4];
+            self.file.read_exact(&mut length).map_err(spooling)?;
+            let mut bytes = vec![0; u32::from_le_bytes(length) as usize];
+            self.file.read_exact(&mut bytes).map_err(spooling)?;
+            page.push(Offer::decode(bytes.as_slice()).map_err(|error| Error::Archive(error.to_string()))?);
+        }
+        Ok((self, page))
+    }
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "map_err gives it away")]
+fn spooling(error: std::io::Error) -> Error {
+    Error::Archive(format!("the offers of an export cannot be kept for a while: {error}"))
+}
+
+fn archived(offers: Offers, seller: String) -> impl Stream<Item = Result<Offer>> + Send {
+    let shard = Shard::of(&seller);
+    let pages = stream::try_unfold((None::<Member>, None::<Copied>), move |(mut behind, mut copied)| {
+        let (offers, seller) = (offers.clone(), seller.clone());
+        async move {
+            loop {
+                if let Some(some) = copied.take() {
+                    let month = some.month;
+                    let (rest, page) = archive::blocking(move || some.page()).await?;
+                    if !page.is_empty() {
+                        let page = still_there(&offers, shard, month, page).await?;
+                        return Ok::<_, Error>(Some((stream::iter(page), (behind, Some(rest)))));
                     }
                 }
-            })
-        };
-        archive::read(files, member.hash, read).await?;
-        behind = Some(member);
-    }
-    Ok(())
+                let Some(member) = archive::next_members(&offers, shard, behind.as_ref(), 1).await?.pop()
+                else {
+                    return Ok(None);
+                };
+                copied = Some(Copied::of(&offers, &seller, &member).await?);
+                behind = Some(member);
+            }
+        }
+    });
+    pages.try_flatten()
+}
+
+/// An offer of a file may have come back since, or be in a later file.
+async fn still_there(
+    offers: &Offers,
+    shard: Shard,
+    month: u32,
+    page: Vec<Offer>,
+) -> Result<Vec<Result<Offer>>> {
+    let snapshot = offers.store.snapshot(shard).await?;
+    let ids: Vec<i64> = page.iter().map(|offer| offer.id).collect();
+    let known = archive::ids::known(&snapshot, &ids).await?;
+    let there = |known: &Option<Known>| matches!(known, Some(Known::In(there)) if *there == month);
+    Ok(page.into_iter().zip(known).filter(|(_, known)| there(known)).map(|(offer, _)| Ok(offer)).collect())
 }

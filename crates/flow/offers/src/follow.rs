@@ -40,7 +40,7 @@ const MAX_BACKLOG_ROWS: i64 = 1_000;
 /// Bytes of offers in one message.
 const MAX_MESSAGE_BYTES: usize = 256 << 10;
 
-/// The consumer of [`crate::FOLLOW_TOPIC`].
+/// The consumer of [`model::topics::OFFERS_FOLLOW`].
 pub struct Follows;
 
 #[async_trait]

@@ -44,6 +44,7 @@ pub mod photos;
 pub mod presets;
 pub mod read;
 pub mod stages;
+mod start;
 pub mod tables;
 pub mod validate;
 pub mod write;
@@ -54,7 +55,9 @@ use catalog::Catalog;
 use cluster::Cluster;
 use files::Files;
 use kit::Clock;
+use spine::Base;
 use store::Store;
+use topics::Topics;
 
 pub use config::Settings;
 pub use error::{Error, Result};
@@ -62,33 +65,21 @@ pub use presets::Preset;
 use stages::Interests;
 pub use tables::tables;
 
-/// Every change of an offer; key: its id as printed.
-pub const CHANGES_TOPIC: &str = "offers.changes";
-pub const OPINIONS_TOPIC: &str = "moderation.opinions";
-pub const PHOTO_REQUESTS_TOPIC: &str = "photos.requests";
-pub const PHOTO_RESULTS_TOPIC: &str = "photos.results";
-pub const FEED_OFFERS_TOPIC: &str = "feed.offers";
-pub const FEED_RESULTS_TOPIC: &str = "feed.results";
-pub const FEED_DECISIONS_TOPIC: &str = "feed.decisions";
-
-/// Sellers of whom nothing may stay, key: the seller; those who keep something of his take it as their word.
-pub const ERASURES_TOPIC: &str = "offers.erasures";
-
-/// Wishes to hear of all offers of a seller, key: the seller.
-pub const FOLLOW_TOPIC: &str = "offers.follow";
-
 /// Every topic that the offers write or read.
 pub const TOPICS: [&str; 9] = [
-    CHANGES_TOPIC,
-    OPINIONS_TOPIC,
-    PHOTO_REQUESTS_TOPIC,
-    PHOTO_RESULTS_TOPIC,
-    FEED_OFFERS_TOPIC,
-    FEED_RESULTS_TOPIC,
-    FEED_DECISIONS_TOPIC,
-    ERASURES_TOPIC,
-    FOLLOW_TOPIC,
+    model::topics::OFFERS_CHANGES,
+    model::topics::MODERATION_OPINIONS,
+    model::topics::PHOTOS_REQUESTS,
+    model::topics::PHOTOS_RESULTS,
+    model::topics::FEED_OFFERS,
+    model::topics::FEED_RESULTS,
+    model::topics::FEED_DECISIONS,
+    model::topics::OFFERS_ERASURES,
+    model::topics::OFFERS_FOLLOW,
 ];
+
+/// The group under which the offers read topics.
+pub const GROUP: &str = "offers";
 
 /// Woken when an offer's due time was written.
 pub const DUE_CHANNEL: &str = "offers.due";
@@ -103,30 +94,25 @@ pub const SWEEP_CHANNEL: &str = "offers.sweep";
 #[derive(Clone)]
 pub struct Offers {
     pub store: Store,
+    pub topics: Topics,
+    /// Where archived offers lie.
+    pub files: Files,
+    pub cluster: Cluster,
     pub clock: Clock,
     pub settings: Arc<Settings>,
     pub catalog: Arc<Catalog>,
-    pub cluster: Cluster,
     /// Which changes the stages want to hear of.
     pub interests: Interests,
-    /// Where archived offers lie; without it none is archived and none is found there.
-    pub files: Option<Files>,
     /// Others who keep something of a seller's offers, for the seller's export.
     pub keepers: Vec<Arc<dyn export::Keeper>>,
 }
 
 impl Offers {
-    pub fn new(store: Store, clock: Clock, settings: Settings, catalog: Catalog) -> Self {
-        let cluster = Cluster::solo(store.clone(), clock.clone());
+    pub fn new(base: &Base, settings: Settings, catalog: Catalog) -> Self {
+        let Base { store, topics, files, cluster, clock } = base.clone();
         let (settings, catalog) = (Arc::new(settings), Arc::new(catalog));
         let (interests, keepers) = (Interests::default(), Vec::new());
-        Self { store, clock, settings, catalog, cluster, interests, files: None, keepers }
-    }
-
-    /// The same as one of many processes.
-    #[must_use]
-    pub fn with_cluster(self, cluster: Cluster) -> Self {
-        Self { cluster, ..self }
+        Self { store, topics, files, cluster, clock, settings, catalog, interests, keepers }
     }
 
     /// The same with somebody else who keeps something of sellers' offers.
@@ -134,11 +120,5 @@ impl Offers {
     pub fn with_keeper(mut self, keeper: Arc<dyn export::Keeper>) -> Self {
         self.keepers.push(keeper);
         self
-    }
-
-    /// The same with an archive.
-    #[must_use]
-    pub fn with_files(self, files: Files) -> Self {
-        Self { files: Some(files), ..self }
     }
 }

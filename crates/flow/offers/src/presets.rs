@@ -15,6 +15,8 @@ pub enum Preset {
     FromFeed = 7,
     Manual = 8,
     WithProblems = 9,
+    /// For those who must find all offers of a seller; no list of the cabinet.
+    Deleted = 10,
 }
 
 impl Preset {
@@ -28,6 +30,20 @@ impl Preset {
         Self::FromFeed,
         Self::Manual,
         Self::WithProblems,
+    ];
+
+    /// With those that only the program itself reads.
+    pub const KEPT: [Self; 10] = [
+        Self::All,
+        Self::Active,
+        Self::Inactive,
+        Self::Expired,
+        Self::Banned,
+        Self::Sold,
+        Self::FromFeed,
+        Self::Manual,
+        Self::WithProblems,
+        Self::Deleted,
     ];
 
     pub const fn id(self) -> u32 {
@@ -45,6 +61,7 @@ impl Preset {
             Self::FromFeed => "from_feed",
             Self::Manual => "manual",
             Self::WithProblems => "with_problems",
+            Self::Deleted => "deleted",
         }
     }
 
@@ -52,13 +69,14 @@ impl Preset {
         Self::EVERY.into_iter().find(|preset| preset.name() == text)
     }
 
-    /// A deleted offer is in no list.
+    /// A deleted offer is in no list of the cabinet.
     pub fn holds(self, offer: &Offer) -> bool {
         let status = offer.status();
         if status == Status::Deleted {
-            return false;
+            return self == Self::Deleted;
         }
         match self {
+            Self::Deleted => false,
             Self::All => true,
             Self::Active => status == Status::Active,
             Self::Inactive => status == Status::Inactive,
@@ -92,7 +110,7 @@ mod tests {
 
     fn check(offer: &Offer, expected: &str) {
         let names: Vec<_> =
-            Preset::EVERY.into_iter().filter(|preset| preset.holds(offer)).map(Preset::name).collect();
+            Preset::KEPT.into_iter().filter(|preset| preset.holds(offer)).map(Preset::name).collect();
         assert_eq!(names.join(" "), expected);
     }
 
@@ -102,7 +120,7 @@ mod tests {
         check(&offer(Status::Active), "all active manual");
         check(&offer(Status::SoldElsewhere), "all sold manual");
         check(&offer(Status::Banned), "all banned manual with_problems");
-        check(&offer(Status::Deleted), "");
+        check(&offer(Status::Deleted), "deleted");
         let origin = Some(Origin { namespace: "default".into(), ..Origin::default() });
         check(&Offer { origin, ..offer(Status::Active) }, "all active from_feed");
         let failed = Photo { state: PhotoState::Failed.into(), ..Photo::default() };
@@ -112,6 +130,6 @@ mod tests {
     #[test]
     fn names_read_back() {
         assert!(Preset::EVERY.into_iter().all(|preset| Preset::parse(preset.name()) == Some(preset)));
-        assert_eq!(Preset::parse("everything"), None);
+        assert_eq!((Preset::parse("everything"), Preset::parse("deleted")), (None, None));
     }
 }

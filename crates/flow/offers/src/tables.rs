@@ -82,6 +82,9 @@ pub const ERASURES_QUEUE: Table<(String,), ()> =
 pub const DRAFT: Table<(String,), DraftRow> = Table::new(SYSTEM, "draft", &["id"], Space::Large);
 pub const CURRENT_DRAFT: Table<(String,), String> =
     Table::new(SYSTEM, "current_draft", &["owner_id"], Space::Small);
+/// Drafts of strangers that were begun in an hour.
+pub const STRANGERS_DRAFTS: Table<(i64,), i64> =
+    Table::new(SYSTEM, "strangers_drafts", &["hour"], Space::Small);
 /// Moves to an owner that are under way.
 pub const DRAFT_INTENTS: Table<(String, String), DraftIntent> =
     Table::new(SYSTEM, "draft_intents", &["owner_id", "source_id"], Space::Small);
@@ -127,6 +130,7 @@ fn offers_tables() -> Vec<TableSpec> {
         ERASURES_QUEUE.spec(),
         DRAFT.spec(),
         CURRENT_DRAFT.spec(),
+        STRANGERS_DRAFTS.spec(),
         DRAFT_INTENTS.spec(),
         DRAFT_MOVED.spec(),
         DRAFT_PUBLISHED.spec(),

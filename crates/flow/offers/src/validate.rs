@@ -28,6 +28,14 @@ pub fn check_size(content: &Content) -> Result<()> {
     Ok(())
 }
 
+/// What holds for everything that is kept, however unfinished: its size, and its numbers.
+pub fn check_kept(content: &Content) -> Result<()> {
+    check_size(content)?;
+    let mut issues = Vec::new();
+    fields::numbers(content, &mut issues);
+    if issues.is_empty() { Ok(()) } else { Err(Error::Invalid(issues)) }
+}
+
 /// Refuses what cannot be published.
 pub fn require(catalog: &Catalog, content: &Content) -> Result<()> {
     check_size(content)?;

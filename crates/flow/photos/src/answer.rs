@@ -10,7 +10,7 @@ use wire::photos::{PhotoRequest, PhotoResult};
 
 use crate::store_photo::Outcome;
 use crate::tables::{ErrorRow, PHOTO_ERRORS, PHOTO_URLS, PHOTO_USES, UrlRow, url_hash};
-use crate::{RESULTS_TOPIC, Result, metrics};
+use crate::{Result, metrics};
 
 /// Of the request's urls, those that are known.
 pub(crate) async fn known(
@@ -84,7 +84,7 @@ async fn send(tx: &mut Tx, request: &PhotoRequest, photos: Vec<Photo>) -> Result
         photos,
     };
     let message = Message::new(key(request.offer_id), result.encode_to_vec());
-    Ok(outbox::send(tx, RESULTS_TOPIC, vec![message]).await?)
+    Ok(outbox::send(tx, model::topics::PHOTOS_RESULTS, vec![message]).await?)
 }
 
 /// The offer's id as printed.

@@ -24,6 +24,13 @@ pub struct Settings {
     pub decoders: usize,
     pub idle_timeout: Duration,
     pub total_timeout: Duration,
+    /// Whether anybody may see a photo as it came, without its metadata; else only services.
+    pub public_originals: bool,
+    /// Of one seller in an hour: uploads, and their bytes.
+    pub uploads_per_hour: i64,
+    pub upload_bytes_per_hour: i64,
+    /// An upload that no offer has named for so long goes.
+    pub keep_unused: Duration,
 }
 
 impl Default for Settings {
@@ -37,6 +44,10 @@ impl Default for Settings {
             decoders: 2,
             idle_timeout: Duration::from_secs(15),
             total_timeout: Duration::from_secs(60),
+            public_originals: false,
+            uploads_per_hour: 1_000,
+            upload_bytes_per_hour: 2 << 30,
+            keep_unused: Duration::from_secs(30 * 86_400),
         }
     }
 }

@@ -16,13 +16,13 @@ use topics::{Message, Record, outbox};
 use wire::offers::SellerErasure;
 
 use crate::Result;
-use crate::tables::{ErrorRow, PHOTO_ERRORS, PHOTO_URLS, PHOTO_USES, UrlRow};
+use crate::tables::{ErrorRow, PHOTO_ERRORS, PHOTO_URLS, PHOTO_USES, UPLOAD_QUOTAS, UrlRow};
 
 const URLS_AT_ONCE: usize = 200;
 /// A url may be used by all offers of a seller, so its uses are taken in steps too.
 const USES_AT_ONCE: usize = 1_000;
 
-/// The consumer of [`crate::ERASURES_TOPIC`].
+/// The consumer of [`model::topics::OFFERS_ERASURES`].
 pub struct Erasures;
 
 #[async_trait]
@@ -48,7 +48,7 @@ impl Handler for Erasures {
                 again.push(Message::new(seller, payload));
             }
         }
-        outbox::send(tx, crate::ERASURES_TOPIC, again).await?;
+        outbox::send(tx, model::topics::OFFERS_ERASURES, again).await?;
         Ok(())
     }
 }
@@ -101,6 +101,7 @@ async fn step(tx: &mut Tx, seller: &str, Rows { errors, urls, uses }: &Rows) -> 
             Files::release(tx, &file, &Referrer::new(row.referrer.as_str())?).await?;
         }
     }
+    tx.delete(&UPLOAD_QUOTAS, (seller,))?;
     let is_full = errors.len().max(urls.len()) == URLS_AT_ONCE || is_cut;
     Ok(if is_full { Step::More } else { Step::Last })
 }

@@ -20,10 +20,15 @@
 //! ([`release`]) when the last row of its set goes. A url that is known causes no traffic, in whichever offer of the seller
 //! it comes again.
 //!
-//! An image is hostile until it is decoded ([`picture`]): its type is what its bytes say, its pixels are counted before
+//! An image is hostile until it is decoded ([`picture`]): its type is what its bytes say, what it says beyond its pixels is
+//! taken away before a decoder sees it (`strip/`), its pixels are counted before
 //! memory is taken for them, JPEG is decoded strictly (half an image is an error), of an animation the first frame
 //! counts, and no more images are decoded at the same time than the settings allow. What is served was made here, but
-//! for the original, which is served with its real type and never sniffed.
+//! for the original, which tells no place and no camera either, is served with its real type and never sniffed, and to
+//! strangers only if the settings say so.
+//!
+//! An upload costs its seller of an hourly quota before it is looked at, and goes when no offer has named it for long
+//! ([`Unused`]).
 //!
 //! How sharp a photo is, how well exposed, and a hash of what it looks like are measured once, when it is decoded, and kept
 //! with it (`measure.rs`): the stage `photo-order` goes by them.
@@ -42,8 +47,11 @@ mod metrics;
 pub mod picture;
 mod receive;
 mod release;
+mod start;
 mod store_photo;
+mod strip;
 pub mod tables;
+mod unused;
 mod upload;
 mod work;
 
@@ -53,8 +61,10 @@ use cluster::Cluster;
 use fetch::Fetcher;
 use files::Files;
 use kit::Clock;
+use spine::Base;
 use store::Store;
 use tokio::sync::Semaphore;
+use topics::Topics;
 
 pub use config::{Format, Settings};
 pub use erase::Erasures;
@@ -62,15 +72,13 @@ pub use error::{Error, Result};
 pub use receive::Requests;
 pub use release::{Release, owns, release};
 pub use tables::tables;
+pub use unused::Unused;
 pub use upload::{Uploaded, upload};
-pub use work::{Requested, run};
+pub use work::Requested;
 
-/// Requests from offers, keyed by the offer's id as printed.
-pub const REQUESTS_TOPIC: &str = "photos.requests";
-/// Their answers, keyed likewise.
-pub const RESULTS_TOPIC: &str = "photos.results";
-/// Sellers that are erased.
-pub const ERASURES_TOPIC: &str = "offers.erasures";
+/// Every topic that the photos write or read.
+pub const TOPICS: [&str; 3] =
+    [model::topics::PHOTOS_REQUESTS, model::topics::PHOTOS_RESULTS, model::topics::OFFERS_ERASURES];
 /// The group that reads the requests.
 pub const GROUP: &str = "photos";
 /// The role under whose tokens requests are worked on, and the channel that wakes it.
@@ -80,6 +88,7 @@ pub const ROLE: &str = "photos";
 #[derive(Clone)]
 pub struct Photos {
     pub store: Store,
+    pub topics: Topics,
     pub files: Files,
     pub cluster: Cluster,
     pub clock: Clock,
@@ -92,16 +101,18 @@ pub struct Photos {
 }
 
 impl Photos {
-    pub fn new(
-        store: Store,
-        files: Files,
-        cluster: Cluster,
-        clock: Clock,
-        fetcher: Fetcher,
-        settings: Settings,
-    ) -> Self {
+    /// Photos are fetched as `downloads` says, within the limits of the settings.
+    pub fn new(base: &Base, settings: Settings, downloads: fetch::Options) -> Self {
+        let Base { store, topics, files, cluster, clock } = base.clone();
+        let fetcher = Fetcher::new(fetch::Options {
+            max_bytes: settings.max_bytes,
+            idle_timeout: settings.idle_timeout,
+            total_timeout: settings.total_timeout,
+            ..downloads
+        });
         let decoders = Arc::new(Semaphore::new(settings.decoders.max(1)));
         let downloads = Arc::new(Semaphore::new(settings.downloads.max(1)));
-        Self { store, files, cluster, clock, fetcher, settings: Arc::new(settings), downloads, decoders }
+        let settings = Arc::new(settings);
+        Self { store, topics, files, cluster, clock, fetcher, settings, downloads, decoders }
     }
 }

@@ -17,6 +17,7 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 
 use crate::bundle::{self, ORIGINAL, Part, Type};
 use crate::measure::{self, Measured, measure};
+use crate::strip::strip;
 use crate::{Format, Settings};
 
 /// The long sides that are made.
@@ -58,7 +59,11 @@ pub fn make(original: Vec<u8>, settings: &Settings) -> Result<Picture, Refusal> 
         return refuse("photo_too_large", vec![settings.max_bytes.to_string()]);
     }
     let Some(content) = sniff(&original) else { return refuse("photo_not_an_image", Vec::new()) };
-    let pixels = decode(&original, content, settings)?;
+    let Some(stripped) = strip(&original, content, settings.max_pixels) else {
+        return refuse("photo_damaged", vec!["its parts do not fit together".to_owned()]);
+    };
+    drop(original);
+    let pixels = upright(decode(&stripped.bytes, content, settings)?, stripped.orientation);
     let (width, height) = pixels.dimensions();
     let mut parts = Vec::new();
     let mut smaller = pixels;
@@ -86,7 +91,7 @@ pub fn make(original: Vec<u8>, settings: &Settings) -> Result<Picture, Refusal> 
     sizes.reverse();
     let likeness = likeness(smaller)?;
     let whole = Part { size: ORIGINAL, content: content.into(), width, height, offset: 0, length: 0 };
-    parts.push((whole, Some(original)));
+    parts.push((whole, Some(stripped.bytes)));
     let Measured { sharpness, exposure } = measured;
     Ok(Picture { file: bundle::write(parts), width, height, sizes, likeness, sharpness, exposure })
 }
@@ -105,7 +110,10 @@ fn sniff(bytes: &[u8]) -> Option<Type> {
 fn decode(bytes: &[u8], content: Type, settings: &Settings) -> Result<RgbImage, Refusal> {
     match content {
         Type::Jpeg => decode_jpeg(bytes, settings),
-        Type::Png => decode_with(PngDecoder::new(Cursor::new(bytes)).map_err(damaged)?, settings),
+        Type::Png => {
+            let decoder = PngDecoder::with_limits(Cursor::new(bytes), limits(settings));
+            decode_with(decoder.map_err(damaged)?, settings)
+        }
         Type::Gif => decode_with(GifDecoder::new(Cursor::new(bytes)).map_err(damaged)?, settings),
         Type::WebP => decode_with(WebPDecoder::new(Cursor::new(bytes)).map_err(damaged)?, settings),
     }
@@ -128,26 +136,31 @@ fn decode_jpeg(bytes: &[u8], settings: &Settings) -> Result<RgbImage, Refusal> {
     let Some(info) = decoder.info() else { return refuse("photo_not_an_image", Vec::new()) };
     let (width, height) = (u32::from(info.width), u32::from(info.height));
     check_dimensions(width, height, settings)?;
-    let orientation = decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif));
     let pixels = decoder.decode().map_err(damaged)?;
     let Some(pixels) = RgbImage::from_raw(width, height, pixels) else {
         return refuse("photo_damaged", vec!["the pixels are incomplete".to_owned()]);
     };
-    let mut upright = DynamicImage::from(pixels);
-    upright.apply_orientation(orientation.unwrap_or(Orientation::NoTransforms));
-    Ok(upright.into_rgb8())
+    Ok(pixels)
 }
 
 fn decode_with(mut decoder: impl ImageDecoder, settings: &Settings) -> Result<RgbImage, Refusal> {
     let (width, height) = decoder.dimensions();
     check_dimensions(width, height, settings)?;
+    decoder.set_limits(limits(settings)).map_err(damaged)?;
+    Ok(flatten(DynamicImage::from_decoder(decoder).map_err(damaged)?))
+}
+
+/// What a decoder may take.
+fn limits(settings: &Settings) -> image::Limits {
     let mut limits = image::Limits::default();
     limits.max_alloc = Some(settings.max_pixels.saturating_mul(8) + DECODER_BYTES);
-    decoder.set_limits(limits).map_err(damaged)?;
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let mut image = DynamicImage::from_decoder(decoder).map_err(damaged)?;
+    limits
+}
+
+fn upright(pixels: RgbImage, orientation: Orientation) -> RgbImage {
+    let mut image = DynamicImage::from(pixels);
     image.apply_orientation(orientation);
-    Ok(flatten(image))
+    image.into_rgb8()
 }
 
 fn check_dimensions(width: u32, height: u32, settings: &Settings) -> Result<(), Refusal> {

@@ -18,7 +18,7 @@ const MAX_REQUEST_ID_BYTES: usize = 256;
 /// An offer shows a few photos; more urls than this are a mistake of the sender.
 const MAX_URLS: usize = 1_000;
 
-/// The consumer of [`crate::REQUESTS_TOPIC`].
+/// The consumer of [`model::topics::PHOTOS_REQUESTS`].
 pub struct Requests {
     pub clock: Clock,
 }

@@ -85,6 +85,13 @@ pub(crate) async fn confirm(photos: &Photos, rows: &[UrlRow]) {
     }
 }
 
+/// The reference of a row that no transaction has named goes.
+pub(crate) async fn abandon(photos: &Photos, row: &UrlRow) {
+    if let (Some(hash), Ok(referrer)) = (row.file_hash(), Referrer::new(row.referrer.as_str())) {
+        photos.files.abandon(&hash, &referrer).await;
+    }
+}
+
 async fn make(photos: &Photos, bytes: Vec<u8>) -> Result<Result<Picture, picture::Refusal>> {
     let _permit = photos.decoders.acquire().await.map_err(|error| Error::Work(error.to_string()))?;
     let settings = photos.settings.clone();

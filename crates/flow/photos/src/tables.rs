@@ -22,8 +22,23 @@ pub const PHOTO_USES: Table<(String, Vec<u8>, i64), ()> =
 pub const PHOTO_ERRORS: Table<(String, Vec<u8>), ErrorRow> =
     Table::new("photos", "photo_errors", &["seller", "url_hash"], Space::Small);
 
+/// (moment, seller, url): when it is looked whether an upload is used.
+pub const UPLOADS_DUE: Table<(i64, String, Vec<u8>), ()> =
+    Table::new("photos", "uploads_due", &["due_at", "seller", "url_hash"], Space::Queue);
+
+/// What a seller has uploaded in an hour.
+pub const UPLOAD_QUOTAS: Table<(String,), QuotaRow> =
+    Table::new("photos", "upload_quotas", &["seller"], Space::Small);
+
 pub fn tables() -> Vec<TableSpec> {
-    vec![REQUESTS.spec(), PHOTO_URLS.spec(), PHOTO_USES.spec(), PHOTO_ERRORS.spec()]
+    vec![
+        REQUESTS.spec(),
+        PHOTO_URLS.spec(),
+        PHOTO_USES.spec(),
+        PHOTO_ERRORS.spec(),
+        UPLOADS_DUE.spec(),
+        UPLOAD_QUOTAS.spec(),
+    ]
 }
 
 /// A url's place in keys.
@@ -66,6 +81,16 @@ pub struct UrlRow {
     pub sharpness: u32,
     #[prost(uint32, tag = "10")]
     pub exposure: u32,
+}
+
+#[derive(Clone, PartialEq, prost::Message, serde::Serialize)]
+pub struct QuotaRow {
+    #[prost(int64, tag = "1")]
+    pub hour: i64,
+    #[prost(int64, tag = "2")]
+    pub uploads: i64,
+    #[prost(int64, tag = "3")]
+    pub bytes: i64,
 }
 
 #[derive(Clone, PartialEq, prost::Message, serde::Serialize)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use cluster::work::{Done, Due, Entry, Plan, Work, head_by_owner};
 use futures::StreamExt as _;
-use kit::{Shutdown, Timestamp};
+use kit::Timestamp;
 use store::{Read as _, Shard, Tx};
 
 use crate::answer::{answer, known};
@@ -20,11 +20,6 @@ const MAX_TRIES: u32 = 8;
 
 /// Seller, offer, request.
 pub(crate) type RequestKey = (String, i64, String);
-
-/// Answers requests until the shutdown is called; what is under way then is left to the next holder of its token.
-pub async fn run(photos: Photos, shutdown: Shutdown) {
-    cluster::work::run(photos.cluster.clone(), Requested(photos), shutdown).await;
-}
 
 /// Requests that wait for an answer.
 pub struct Requested(pub Photos);

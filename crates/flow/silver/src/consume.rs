@@ -16,7 +16,7 @@ use crate::convert::{Delivered, read_batch};
 use crate::import::{import, import_or_owe};
 use crate::{Result, Silver, reread};
 
-/// The consumer of [`united::OFFERS_TOPIC`].
+/// The consumer of [`model::topics::UNITED_OFFERS`].
 pub struct Shipments(pub Silver);
 
 #[async_trait]

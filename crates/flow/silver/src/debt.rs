@@ -8,16 +8,15 @@ use std::time::Duration;
 
 use kit::Timestamp;
 use store::{Range, Read as _, Tx};
+use topics::failures::debts::Patience;
 use wire::silver::{Debt, PartVersion, SskuRow};
 
 use crate::ssku::{BASIC, Key};
 use crate::tables::{FAILURES, FAILURES_DUE};
 use crate::{CHANNEL, Result};
 
-const FIRST_WAIT: Duration = Duration::from_secs(5);
-const MAX_WAIT: Duration = Duration::from_secs(3_600);
-/// After so many tries a person must look.
-const MAX_TRIES: u32 = 100;
+const PATIENCE: Patience =
+    Patience { first_wait: Duration::from_secs(5), max_wait: Duration::from_secs(3_600), max_tries: 100 };
 
 /// Why an SSKU is read again, when nothing failed.
 pub const CUT_BEFORE: &str = "it was cut before we kept it";
@@ -69,8 +68,9 @@ pub fn after_message(before: Option<&Debt>, reason: &str, parts: &[PartVersion],
             None => all.push(*part),
         }
     }
-    let not_before =
-        before.filter(|before| !before.parked).map_or(now.plus(FIRST_WAIT).0, |before| before.not_before);
+    let not_before = before
+        .filter(|before| !before.parked)
+        .map_or(now.plus(PATIENCE.first_wait).0, |before| before.not_before);
     Debt {
         tries: before.map_or(0, |before| before.tries),
         not_before,
@@ -83,10 +83,9 @@ pub fn after_message(before: Option<&Debt>, reason: &str, parts: &[PartVersion],
 
 /// What is owed after reading it again did not help.
 pub fn after_try(before: &Debt, reason: &str, now: Timestamp) -> Debt {
-    let wait = FIRST_WAIT.saturating_mul(1 << before.tries.min(16)).min(MAX_WAIT);
-    let tries = before.tries + 1;
-    let reason = reason.to_owned();
-    Debt { tries, reason, not_before: now.plus(wait).0, parked: tries >= MAX_TRIES, ..before.clone() }
+    let (tries, reason) = (before.tries + 1, reason.to_owned());
+    let not_before = now.plus(PATIENCE.wait(tries)).0;
+    Debt { tries, reason, not_before, parked: PATIENCE.is_over(tries), ..before.clone() }
 }
 
 /// The SSKU is to be read again at once.
@@ -198,7 +197,10 @@ mod tests {
     #[test]
     fn failures_add_up() {
         let first = after_message(None, "a", &parts(&[(0, 5), (1, 5)]), Timestamp(10));
-        assert_eq!((first.since, first.tries, first.not_before), (10, 0, Timestamp(10).plus(FIRST_WAIT).0));
+        assert_eq!(
+            (first.since, first.tries, first.not_before),
+            (10, 0, Timestamp(10).plus(PATIENCE.first_wait).0)
+        );
         let second = after_message(Some(&first), "b", &parts(&[(0, 4), (2, 7)]), Timestamp(20));
         assert_eq!(second.part, parts(&[(0, 5), (1, 5), (2, 7)]));
         assert_eq!((second.since, second.reason.as_str(), second.not_before), (10, "b", first.not_before));

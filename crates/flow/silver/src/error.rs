@@ -16,11 +16,7 @@ pub enum Error {
     #[error("gold rules of version {known} hold, and those of version {version} were to be used")]
     OlderRules { known: i64, version: i64 },
     #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Topics(#[from] topics::Error),
-    #[error("{0}")]
-    Cluster(#[from] cluster::Error),
+    Engine(#[from] kit::Error),
     #[error("{0}")]
     United(#[from] united::Error),
 }
@@ -32,9 +28,7 @@ impl topics::consume::Blame for Error {
         match self {
             Self::Invalid(_) | Self::NotFound(_) => true,
             Self::Setting { .. } | Self::Stale(_) | Self::OlderRules { .. } => false,
-            Self::Store(error) => error.is_records_fault(),
-            Self::Topics(error) => error.is_records_fault(),
-            Self::Cluster(error) => error.is_records_fault(),
+            Self::Engine(error) => error.is_records_fault(),
             Self::United(error) => error.is_records_fault(),
         }
     }
@@ -43,7 +37,6 @@ impl topics::consume::Blame for Error {
 impl cluster::work::WorkError for Error {
     fn is_fenced(&self) -> bool {
         match self {
-            Self::Cluster(error) => error.is_fenced(),
             Self::United(error) => cluster::work::WorkError::is_fenced(error),
             _ => false,
         }
@@ -65,9 +58,7 @@ impl From<Error> for web::Problem {
                 }
             }
             Error::OlderRules { .. } => Self::new(web::Code::Unavailable, text),
-            Error::Store(error) => error.into(),
-            Error::Topics(error) => error.into(),
-            Error::Cluster(error) => error.into(),
+            Error::Engine(error) => error.into(),
             Error::United(error) => error.into(),
         }
     }

@@ -1,15 +1,18 @@
 //! What is owed, over all businesses: listed, tried again at once, given up.
 
-use store::{Range, Read as _, Shard, Tx};
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use kit::Timestamp;
+use store::{Range, Read as _, Tx};
+use topics::failures::debts::{Judge, PAGE, judge_all};
 use united::shard_of;
+use web::Verdict;
 use wire::silver::Debt;
 
 use crate::ssku::Key;
 use crate::tables::FAILURES;
 use crate::{Error, Result, Silver, debt};
-
-/// Debts that are dealt with in one transaction.
-const PAGE: usize = 200;
 
 /// Which debts are meant: those that everything said here holds for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,15 +41,6 @@ impl Filter {
             None => Range::all(limit),
         })
     }
-}
-
-/// What is to become of a debt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It is read again at once.
-    Retry,
-    /// It is forgotten.
-    Drop,
 }
 
 impl Silver {
@@ -94,51 +88,34 @@ impl Silver {
 
     /// The same for all that the filter takes, a page per transaction; says how many. A crash leaves the rest as it was.
     pub async fn judge_all(&self, filter: &Filter, verdict: Verdict) -> Result<usize> {
-        let shards: Vec<Shard> = match filter.business {
-            Some(business) => vec![shard_of(business)],
-            None => {
-                let all: Vec<_> = Shard::all().collect();
-                let heads = self.united.store.scan_shards(&FAILURES, &all, Range::all(1)).await?;
-                heads.into_iter().map(|(shard, ..)| shard).collect()
-            }
-        };
-        let mut judged = 0;
-        for shard in shards {
-            let mut range = Some(filter.range(PAGE)?);
-            while let Some(page) = range.take() {
-                let (count, next) = self.judge_page(shard, filter, page, verdict).await?;
-                judged += count;
-                range = next;
-            }
-        }
-        Ok(judged)
+        let (only, range) = (filter.business.map(shard_of), filter.range(PAGE)?);
+        let judge = Judging { filter, verdict, now: self.united.clock.now() };
+        judge_all(&self.united.store, &[&FAILURES], only, &range, &judge).await
     }
+}
 
-    async fn judge_page(
-        &self,
-        shard: Shard,
-        filter: &Filter,
-        range: Range,
-        verdict: Verdict,
-    ) -> Result<(usize, Option<Range>)> {
-        let now = self.united.clock.now();
-        let body = async |tx: &mut Tx| {
-            let page = tx.scan(&FAILURES, range.clone()).await?;
-            let last = page.last().filter(|_| page.len() == range.limit).map(|(key, _)| key.clone());
-            let taken = page.into_iter().filter(|((business, _), owed)| filter.takes(*business, owed));
-            let debts: Vec<(Key, Debt)> =
-                taken.map(|((business, shop_sku), owed)| (Key { business, shop_sku }, owed)).collect();
-            match verdict {
-                Verdict::Retry => {
-                    for (key, owed) in &debts {
-                        debt::put(tx, key, Some(owed), &debt::at_once("", Some(owed), now))?;
-                    }
+struct Judging<'a> {
+    filter: &'a Filter,
+    verdict: Verdict,
+    now: Timestamp,
+}
+
+#[async_trait]
+impl Judge<(u32, String), Debt> for Judging<'_> {
+    type Error = Error;
+
+    async fn judge(&self, tx: &mut Tx, rows: BTreeMap<(u32, String), Debt>, _: usize) -> Result<usize> {
+        let taken = rows.into_iter().filter(|((business, _), owed)| self.filter.takes(*business, owed));
+        let debts: Vec<(Key, Debt)> =
+            taken.map(|((business, shop_sku), owed)| (Key { business, shop_sku }, owed)).collect();
+        match self.verdict {
+            Verdict::Retry => {
+                for (key, owed) in &debts {
+                    debt::put(tx, key, Some(owed), &debt::at_once("", Some(owed), self.now))?;
                 }
-                Verdict::Drop => debt::give_up(tx, &debts, now).await?,
             }
-            let next = last.map(|key| range.after(key)).transpose()?;
-            Ok::<_, Error>((debts.len(), next))
-        };
-        self.united.store.transact(shard, body).await
+            Verdict::Drop => debt::give_up(tx, &debts, self.now).await?,
+        }
+        Ok(debts.len())
     }
 }

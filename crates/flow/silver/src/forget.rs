@@ -10,7 +10,7 @@ use wire::silver::{Debt, ErpSsku, SskuRow};
 
 use crate::ssku::{Key, SOURCE_ID, SourceType};
 use crate::tables::{CUTS, ERP_QUEUE, EXISTENCE, GOLD, GOLD_QUEUE, SSKU};
-use crate::{ERP_TOPIC, Result, debt};
+use crate::{Result, debt};
 
 /// How long a removed SSKU is kept, so that nothing older brings it back.
 pub const KEEP_REMOVED: Duration = Duration::from_secs(90 * 24 * 3_600);
@@ -37,7 +37,7 @@ pub(crate) async fn forget(tx: &mut Tx, key: &Key, owed: Option<&Debt>) -> Resul
         let (shop_sku, gold_version) = (key.shop_sku.clone(), gold.version + 1);
         let gone = ErpSsku { business_id: key.business, shop_sku, gold_version, removed: true };
         let message = Message::new(key.business.to_string(), gone.encode_to_vec());
-        outbox::send(tx, ERP_TOPIC, vec![message]).await?;
+        outbox::send(tx, model::topics::ERP_SSKU, vec![message]).await?;
     }
     Ok(())
 }

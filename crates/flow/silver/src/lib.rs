@@ -39,12 +39,14 @@ pub mod failures;
 pub mod forget;
 pub mod gold;
 pub mod import;
+mod metrics;
 pub mod parameters;
 mod queues;
 pub mod read;
 pub mod reread;
 pub mod settings;
 pub mod ssku;
+mod start;
 pub mod stats;
 pub mod steps;
 pub mod tables;
@@ -60,12 +62,11 @@ pub use error::{Error, Result};
 pub use gold::requeue::Requeued;
 pub use settings::Settings;
 pub use tables::tables;
-pub use work::{Debts, Purge, Queued, Reopened, start, watch};
+pub use work::{Debts, Purge, Queued, Reopened};
 
-/// SSKUs whose gold was made, key: the business.
-pub const ERP_TOPIC: &str = "erp.ssku";
 /// Every topic that silver writes or reads.
-pub const TOPICS: [&str; 3] = [united::OFFERS_TOPIC, united::MIGRATIONS_DONE_TOPIC, ERP_TOPIC];
+pub const TOPICS: [&str; 3] =
+    [model::topics::UNITED_OFFERS, model::topics::MIGRATIONS_DONE, model::topics::ERP_SSKU];
 /// The group under which the shipments are read, and the role under whose tokens background work is done.
 pub const ROLE: &str = "silver";
 /// Woken when a queue, a debt or a setting was written.

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use cluster::tally::{hour_began, hour_of};
 use kit::Timestamp;
-use metrics::counter;
 
 use crate::import::Imported;
-use crate::{Result, Silver};
+use crate::{Result, Silver, metrics};
 
 /// The steps in their order.
 pub const STEPS: [&str; 8] = [
@@ -42,7 +41,7 @@ impl Silver {
         let now = self.united.clock.now();
         for (trace, offers) in &imported.0 {
             let (step, outcome) = (trace.step, trace.outcome);
-            counter!("dvor_silver_offers_total", "step" => step, "outcome" => outcome).increment(*offers);
+            metrics::stepped(step, outcome, *offers);
             self.outcomes.add(&format!("{step}/{outcome}"), *offers, now);
         }
     }

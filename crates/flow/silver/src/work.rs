@@ -1,4 +1,4 @@
-//! The background work of the role: the consumer, what is owed, gold and ERP, cuts after a change of settings, the purge.
+//! Background work: what is owed, gold and ERP, cuts after a change of settings, the purge.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -7,16 +7,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cluster::walk::{self, Walk};
 use cluster::work::{Done, Due, Entry, Piece, Plan, Work, head};
-use kit::{Shutdown, Tasks, Timestamp};
+use kit::Timestamp;
 use store::{Range, Read as _, Shard, Tx};
-use topics::Topics;
 use topics::consume::Blame as _;
 
 use crate::again::{failed_again, import_again, reopen_cuts};
-use crate::consume::Shipments;
 use crate::forget::is_purged;
-use crate::gold::requeue::Requeued;
-use crate::reread::Rereads;
 use crate::ssku::Key;
 use crate::tables::{CUTS, ERP_QUEUE, FAILURES_DUE, GOLD_QUEUE, SETTINGS_WALKS, SSKU, SettingsWalkRow};
 use crate::{CHANNEL, Error, ROLE, Result, Settings, Silver, gold};
@@ -29,54 +25,8 @@ const KEYS_AT_ONCE: usize = 100;
 const PURGE_EVERY: Duration = Duration::from_secs(86_400);
 /// The walk over cuts, in [`SETTINGS_WALKS`].
 const CUTS_WALK: &str = "cuts";
-/// Settings are read this often even if nobody says that they changed.
-const SETTINGS_EVERY: Duration = Duration::from_secs(2);
 /// Batches under older settings are over by then, so cuts that are looked at later are all there.
 const SETTLED_AFTER: Duration = Duration::from_secs(30);
-
-/// Starts the consumer and the loops.
-pub fn start(silver: &Silver, topics: &Topics, tasks: &Tasks) {
-    let shutdown = || tasks.shutdown().clone();
-    let (of, reader, stop) = (topics.clone(), Shipments(silver.clone()), shutdown());
-    tasks.spawn("silver shipments", async move {
-        topics::consume::run(of, united::OFFERS_TOPIC, ROLE, reader, stop).await;
-    });
-    let cluster = || silver.united.cluster.clone();
-    tasks.spawn("silver debts", cluster::work::run(cluster(), Debts(silver.clone()), shutdown()));
-    tasks.spawn("gold", cluster::work::run(cluster(), Queued::new(silver.clone()), shutdown()));
-    tasks.spawn("silver cuts", cluster::work::run(cluster(), Reopened(silver.clone()), shutdown()));
-    tasks.spawn("gold rules", cluster::work::run(cluster(), Requeued(silver.clone()), shutdown()));
-    tasks.spawn("silver rereads", cluster::work::run(cluster(), Rereads(silver.clone()), shutdown()));
-    tasks.spawn("silver purge", cluster::work::run(cluster(), Purge(silver.clone()), shutdown()));
-}
-
-/// Starts what every process does that writes united offers or imports them: settings are read, statistics written.
-pub fn watch(silver: &Silver, tasks: &Tasks) {
-    tasks.spawn("silver settings", keep_settings(silver.clone(), tasks.shutdown().clone()));
-    let (store, clock) = (silver.united.store.clone(), silver.united.clock.clone());
-    let tallies = vec![silver.united.shipments.tally.clone(), silver.outcomes.clone()];
-    let (united, shutdown) = (silver.united.clone(), tasks.shutdown().clone());
-    let report = move || {
-        let united = united.clone();
-        async move { united.report_flapping().await }
-    };
-    tasks.spawn("silver statistics", cluster::tally::keep(store, clock, tallies, shutdown, report));
-}
-
-/// Reads the settings again and again, so that a change of them holds everywhere within seconds.
-async fn keep_settings(silver: Silver, shutdown: Shutdown) {
-    let changes = silver.united.store.wakes().listen(CHANNEL);
-    while !shutdown.is_called() {
-        if let Err(error) = silver.read_settings().await {
-            tracing::warn!(%error, "the settings cannot be read; the last ones hold");
-        }
-        tokio::select! {
-            () = shutdown.called() => return,
-            () = tokio::time::sleep(SETTINGS_EVERY) => {}
-            _ = changes.woken() => tokio::time::sleep(SETTINGS_EVERY / 4).await,
-        }
-    }
-}
 
 /// What is owed and due.
 pub struct Debts(pub Silver);

@@ -8,7 +8,7 @@ use crate::config::{Config, Target, refuse_segment};
 use crate::error::Error;
 
 /// Longest key: what the store takes for a row's key, less the rest of it.
-pub(crate) const MOST_KEY_BYTES: usize = 1_024;
+pub(crate) const MAX_KEY_BYTES: usize = 1_024;
 
 /// What a path names.
 #[derive(Clone)]
@@ -50,7 +50,7 @@ pub(crate) fn parse(path: &str, config: &Config) -> Result<Address, Error> {
     let (key, language) = match &segments[count..] {
         [key] => (key, None),
         [key, language] => (key, Some(language)),
-        [] => return Err(bad(format!("the address ends behind the name {name}: /{name}/KEY"))),
+        [] => return Err(bad(format!("the address has no key: /{name}/KEY"))),
         _ => {
             return Err(bad(format!(
                 "behind the name {name} come a key and a language; a slash in a key is %2F"
@@ -71,7 +71,9 @@ fn decode(segment: &str) -> Result<Cow<'_, str>, Error> {
     while let Some(at) = bytes.iter().position(|byte| *byte == b'%') {
         bytes = &bytes[at + 1..];
         if !is_escape(bytes) {
-            return Err(bad(format!("{segment:?} has a % that no two hex digits follow; a % itself is %25")));
+            return Err(bad(format!(
+                "{segment:?} has a % without two hex digits after it; write %25 for a %"
+            )));
         }
     }
     let decoded = percent_decode_str(segment).decode_utf8();
@@ -83,8 +85,8 @@ pub(crate) fn check_key(key: &str) -> Result<(), String> {
     if key.is_empty() {
         return Err("a key has at least one character".to_owned());
     }
-    if key.len() > MOST_KEY_BYTES {
-        return Err(format!("a key of {} bytes is over the limit of {MOST_KEY_BYTES}", key.len()));
+    if key.len() > MAX_KEY_BYTES {
+        return Err(format!("a key of {} bytes is over the limit of {MAX_KEY_BYTES}", key.len()));
     }
     if key.contains('\0') {
         return Err("a key does not hold the character NUL".to_owned());

@@ -11,7 +11,7 @@ use crate::prefixes::{FILE, Prefixes};
 use crate::snippets::prefixes_file;
 use crate::tables::{DOCUMENTS, DocumentRow, EXPIRIES, PREFIXES, PrefixRow, RETIRED, RetiredRow};
 
-const MOST_PREFIXES: usize = 1_000_000;
+const MAX_PREFIXES: usize = 1_000_000;
 /// Documents removed in one transaction.
 const BATCH: usize = 500;
 /// Shards that are cleared side by side.
@@ -36,7 +36,7 @@ pub(crate) async fn agree(
     };
     store
         .transact(shard(), async |tx| {
-            let known = tx.scan(&PREFIXES, Range::all(MOST_PREFIXES)).await?;
+            let known = tx.scan(&PREFIXES, Range::all(MAX_PREFIXES)).await?;
             for ((name,), row) in &known {
                 refuse_other_number(name, row.number, path, prefixes).map_err(differs)?;
             }
@@ -132,8 +132,8 @@ pub(crate) async fn drop_snippet(
     name: &str,
 ) -> Result<Dropped> {
     let snapshot = store.snapshot(shard()).await?;
-    let known = snapshot.scan(&PREFIXES, Range::all(MOST_PREFIXES)).await?;
-    let retired = snapshot.scan(&RETIRED, Range::all(MOST_PREFIXES)).await?;
+    let known = snapshot.scan(&PREFIXES, Range::all(MAX_PREFIXES)).await?;
+    let retired = snapshot.scan(&RETIRED, Range::all(MAX_PREFIXES)).await?;
     drop(snapshot);
     let retired = retired.into_iter().filter(|(_, old)| old.name == name);
     let mut places: Vec<(u32, Vec<String>)> =

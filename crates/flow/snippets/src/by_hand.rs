@@ -11,7 +11,7 @@ use crate::address::{check_key, is_language};
 use crate::condition::Condition;
 use crate::config::Target;
 use crate::content::Content;
-use crate::delete::{Languages, MOST_LANGUAGES};
+use crate::delete::{Languages, MAX_LANGUAGES};
 use crate::error::{Error, Result};
 use crate::prepare::{Change, prepare, works};
 use crate::put::{Origin, write};
@@ -85,7 +85,7 @@ impl Snippets {
         let now = self.clock().now();
         let mut found = Vec::new();
         for (snippet, work) in works(&target)? {
-            let range = Range::prefix((work.service.as_str(), snippet.number, key), MOST_LANGUAGES)?;
+            let range = Range::prefix((work.service.as_str(), snippet.number, key), MAX_LANGUAGES)?;
             let rows = snapshot.scan(&DOCUMENTS, range).await?;
             let alive = rows.into_iter().filter(|(_, row)| row.is_alive(now));
             found.extend(alive.map(|((.., language), row)| shown(&snippet.name, language, &row)));

@@ -7,7 +7,7 @@ use kit::Timestamp;
 use store::{Range, Read as _, Tx};
 
 use crate::config::Target;
-use crate::delete::{Languages, MOST_LANGUAGES};
+use crate::delete::{Languages, MAX_LANGUAGES};
 use crate::error::{Error, Result};
 use crate::prepare::{languages, works};
 use crate::representation::{json, tag};
@@ -96,7 +96,7 @@ async fn current_tags(
     let works = works(target)?;
     let mut found: Vec<(&str, String, DocumentRow)> = Vec::new();
     for (snippet, work) in &works {
-        let range = Range::prefix((work.service.as_str(), snippet.number, key), MOST_LANGUAGES)?;
+        let range = Range::prefix((work.service.as_str(), snippet.number, key), MAX_LANGUAGES)?;
         let wanted = match language {
             Languages::All => None,
             Languages::One(language) => Some(languages(work, language)),

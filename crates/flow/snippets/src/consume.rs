@@ -209,7 +209,7 @@ impl Uploader {
     }
 
     fn failed(&self, record: &Record, retries: u32, reason: String, now: Timestamp) -> LetterRow {
-        let pause = self.snippets.options().retry_pause;
+        let pause = self.snippets.settings().retry_pause;
         LetterRow {
             reason,
             failed_at: now.0,

@@ -4,11 +4,11 @@ use store::{Range, Read as _, Tx};
 
 use crate::config::Target;
 use crate::error::Result;
-use crate::prepare::{Change, Meant, works};
+use crate::prepare::{Change, DocumentRef, works};
 use crate::tables::DOCUMENTS;
 
 /// More languages than a document can have.
-pub(crate) const MOST_LANGUAGES: usize = 1_000;
+pub(crate) const MAX_LANGUAGES: usize = 1_000;
 
 /// Which documents of a key go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) async fn changes(
     for (snippet, work) in works(target)? {
         let languages = match language {
             _ if !work.languages.is_empty() || language == Languages::All => {
-                let range = Range::prefix((work.service.as_str(), snippet.number, key), MOST_LANGUAGES)?;
+                let range = Range::prefix((work.service.as_str(), snippet.number, key), MAX_LANGUAGES)?;
                 let rows = tx.scan(&DOCUMENTS, range).await?;
                 let there = rows.into_iter().map(|((_, _, _, language), _)| language);
                 let mut languages: Vec<_> = there.chain(work.languages.iter().cloned()).collect();
@@ -43,7 +43,7 @@ pub(crate) async fn changes(
             Languages::One(language) => vec![language.to_owned()],
             Languages::None | Languages::All => vec![String::new()],
         };
-        let each = |language| Meant { snippet: snippet.clone(), work: work.clone(), language };
+        let each = |language| DocumentRef { snippet: snippet.clone(), work: work.clone(), language };
         changes.extend(languages.into_iter().map(each).map(Change::delete));
     }
     Ok(changes)

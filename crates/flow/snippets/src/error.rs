@@ -88,9 +88,7 @@ pub enum Error {
     #[error("{0}")]
     Config(#[from] ConfigError),
     #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Topics(#[from] topics::Error),
+    Engine(#[from] kit::Error),
 }
 
 impl WorkError for Error {
@@ -130,8 +128,7 @@ impl From<Error> for Problem {
                 };
                 Self { errors: vec![error], ..Self::named(Code::Invalid, "invalid_content", text) }
             }
-            Error::Store(error) => error.into(),
-            Error::Topics(error) => error.into(),
+            Error::Engine(error) => error.into(),
         }
     }
 }

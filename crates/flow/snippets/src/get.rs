@@ -3,14 +3,14 @@
 use kit::Timestamp;
 use store::{Shard, Store};
 
-use crate::prepare::Meant;
+use crate::prepare::DocumentRef;
 use crate::tables::{DOCUMENTS, DocumentRow};
 
 /// The living documents of each key, in the order of the question, with one read.
 pub(crate) async fn read(
     store: &Store,
     keys: &[impl AsRef<str> + Sync],
-    wanted: &[Meant],
+    wanted: &[DocumentRef],
     now: Timestamp,
 ) -> store::Result<Vec<Option<DocumentRow>>> {
     let rows = keys.iter().flat_map(|key| {

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use store::{Range, Read as _, Shard};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::metrics;
 use crate::snippets::{ROLE, Snippets};
 use crate::tables::{LOADED, LoadedRow};
 
 /// More processes than there are.
-const MOST_MEMBERS: usize = 4_096;
+const MAX_MEMBERS: usize = 4_096;
 
 fn shard() -> Shard {
     Shard::of("snippets.loaded")
@@ -28,7 +28,7 @@ impl Snippets {
         let row = LoadedRow { hash: self.config().hash().to_owned(), loaded_at: now };
         self.store()
             .transact(shard(), async |tx| {
-                for ((member,), _) in tx.scan(&LOADED, Range::all(MOST_MEMBERS)).await? {
+                for ((member,), _) in tx.scan(&LOADED, Range::all(MAX_MEMBERS)).await? {
                     if !members.contains(&member) {
                         tx.delete(&LOADED, (member,))?;
                     }
@@ -44,7 +44,7 @@ impl Snippets {
         let mut differing = Vec::new();
         if !self.cluster().is_solo() {
             let members = self.members().await?;
-            let rows = self.store().scan_shards(&LOADED, &[shard()], Range::all(MOST_MEMBERS)).await?;
+            let rows = self.store().scan_shards(&LOADED, &[shard()], Range::all(MAX_MEMBERS)).await?;
             let config = self.config();
             for (_, (member,), row) in rows {
                 if row.hash != config.hash() && members.contains(&member) {
@@ -57,10 +57,7 @@ impl Snippets {
     }
 
     async fn members(&self) -> Result<BTreeSet<String>> {
-        let members = self.cluster().members().await.map_err(|error| match error {
-            cluster::Error::Store(error) => Error::Store(error),
-            error => Error::Unavailable(error.to_string()),
-        })?;
+        let members = self.cluster().members().await?;
         let serving = members.into_iter().filter(|member| member.alive);
         let serving = serving.filter(|member| member.roles.iter().any(|role| role == ROLE));
         // This one may have joined a moment ago, and not be in the list yet.

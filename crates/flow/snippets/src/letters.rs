@@ -10,7 +10,7 @@ use store::{Range, Read as _, Shard, Store, Tx};
 use crate::address::is_language;
 use crate::config::Config;
 use crate::error::Result;
-use crate::prepare::{Meant, documents};
+use crate::prepare::{DocumentRef, documents};
 use crate::put::Written;
 use crate::tables::{BodyRow, LETTER_BODIES, LETTER_KEYS, LETTERS, LetterKey, LetterRow, NEWER, RETRIES};
 
@@ -91,7 +91,7 @@ pub(crate) async fn newer(tx: &Tx, key: &str, documents: &[Written<'_>]) -> stor
 }
 
 /// The documents that a letter is about, as far as the configuration knows its section, and its language is one.
-pub(crate) fn meant(config: &Config, section: &str, language: &str) -> Vec<Meant> {
+pub(crate) fn meant(config: &Config, section: &str, language: &str) -> Vec<DocumentRef> {
     let target = config.target(section).filter(|_| language.is_empty() || is_language(language));
     target.and_then(|target| documents(target, language).ok()).unwrap_or_default()
 }

@@ -19,7 +19,7 @@
 //! - a message of a topic has its effect once. One that cannot be stored waits in the lane of retries (`retry.rs`) and ends
 //!   as a dead letter (`letters.rs`), never in silence;
 //! - nothing late overwrites what is newer: letters know what was written since they failed, rows know the version of their
-//!   source, and a topic's delete leaves a grave for a day;
+//!   source, and a topic's delete leaves a tombstone for a day;
 //! - a key prefix belongs to one snippet for ever (`prefixes.rs`, and `agree.rs` for the store's copy of the map).
 //!
 //! Not here: listening, access tokens and limits (the server's), and what a snippet means (the searcher's).
@@ -53,11 +53,12 @@ mod put;
 mod registry;
 mod representation;
 mod retry;
+mod settings;
 mod snippets;
+mod start;
 mod sweep;
 mod tables;
 mod validators;
-mod work;
 
 pub use by_hand::Shown;
 pub use config::Config;
@@ -69,7 +70,7 @@ pub use extractors::Extractor;
 pub use format::Format;
 pub use letters::{Letter, LetterId};
 pub use registry::{Making, Registry};
-pub use snippets::{Options, ROLE, Snippets, drop_snippet, read, write_prefixes};
+pub use settings::Settings;
+pub use snippets::{ROLE, Snippets, drop_snippet, read, write_prefixes};
 pub use tables::tables;
 pub use validators::Validator;
-pub use work::start;

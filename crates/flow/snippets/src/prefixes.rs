@@ -36,7 +36,7 @@ impl Prefixes {
             let entry = entry(text).map_err(|message| bad(message.to_owned()))?;
             if let Some(Entry { name, number, retired }) = &entry {
                 if let Some(other) = prefixes.entries().find(|other| other.number == *number) {
-                    return Err(bad(format!("number {number} is that of {} already", other.name)));
+                    return Err(bad(format!("number {number} is already taken by {}", other.name)));
                 }
                 if !retired && prefixes.number(name).is_some() {
                     return Err(bad(format!("{name} has a number already")));
@@ -174,7 +174,7 @@ mod tests {
         check("a", "line 1: a line is `NAME NUMBER` or `NAME NUMBER retired`");
         check("a x", "line 1: a number is 1 to 4294967295");
         check("a 0", "line 1: a number is 1 to 4294967295");
-        check("a 1\nb 1", "line 2: number 1 is that of a already");
+        check("a 1\nb 1", "line 2: number 1 is already taken by a");
         check("a 1\na 2", "line 2: a has a number already");
     }
 }

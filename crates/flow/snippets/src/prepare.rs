@@ -20,14 +20,14 @@ pub(crate) struct Change {
 
 /// A document that a request or a message is about.
 #[derive(Clone)]
-pub(crate) struct Meant {
+pub(crate) struct DocumentRef {
     pub(crate) snippet: Arc<Section>,
     pub(crate) work: Arc<Work>,
     pub(crate) language: String,
 }
 
 impl Change {
-    pub(crate) fn delete(Meant { snippet, work, language }: Meant) -> Self {
+    pub(crate) fn delete(DocumentRef { snippet, work, language }: DocumentRef) -> Self {
         Self { snippet, work, language, document: Document::Delete }
     }
 }
@@ -70,10 +70,10 @@ pub(crate) fn works(target: &Target) -> Result<Vec<(Arc<Section>, Arc<Work>)>> {
 }
 
 /// Every document of the target in the snippet's own languages, else in this one.
-pub(crate) fn documents(target: &Target, language: &str) -> Result<Vec<Meant>> {
+pub(crate) fn documents(target: &Target, language: &str) -> Result<Vec<DocumentRef>> {
     let mut documents = Vec::new();
     for (snippet, work) in works(target)? {
-        documents.extend(languages(&work, language).into_iter().map(|language| Meant {
+        documents.extend(languages(&work, language).into_iter().map(|language| DocumentRef {
             snippet: snippet.clone(),
             work: work.clone(),
             language: language.to_owned(),

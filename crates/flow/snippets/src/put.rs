@@ -8,11 +8,11 @@ use store::{Read as _, Tx};
 use crate::convertors::Document;
 use crate::error::{Error, Result};
 use crate::letters;
-use crate::prepare::{Change, Meant};
+use crate::prepare::{Change, DocumentRef};
 use crate::tables::{DOCUMENTS, DocumentRow, EXPIRIES};
 
-/// How long the grave of a deleted document keeps late messages away.
-const GRAVE: Duration = Duration::from_secs(24 * 3600);
+/// How long the tombstone of a deleted document refuses late messages.
+const TOMBSTONE_TTL: Duration = Duration::from_secs(24 * 3600);
 
 /// A document of a snippet, in one language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +27,8 @@ impl<'c> From<&'c Change> for Written<'c> {
     }
 }
 
-impl<'c> From<&'c Meant> for Written<'c> {
-    fn from(meant: &'c Meant) -> Self {
+impl<'c> From<&'c DocumentRef> for Written<'c> {
+    fn from(meant: &'c DocumentRef) -> Self {
         Self { snippet: &meant.snippet.name, language: &meant.language }
     }
 }
@@ -179,7 +179,7 @@ fn new_row(
             ..row
         }),
         Document::Delete if origin.is_topic() || source_version.is_some() => {
-            Some(DocumentRow { deleted: true, expires_at: Some(now.plus(GRAVE).0), ..row })
+            Some(DocumentRow { deleted: true, expires_at: Some(now.plus(TOMBSTONE_TTL).0), ..row })
         }
         Document::Delete => None,
     }

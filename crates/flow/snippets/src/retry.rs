@@ -132,7 +132,7 @@ fn fail(
     }
     // The first attempt was the consumer's own; a dead letter that was tried by hand stays dead.
     let again = row.not_before.is_some() && row.attempts < retries;
-    let not_before = again.then(|| now.plus(snippets.options().retry_pause).0);
+    let not_before = again.then(|| now.plus(snippets.settings().retry_pause).0);
     if let Some(at) = not_before {
         tx.put(&RETRIES, id.due(at), &())?;
     } else if row.not_before.is_some() {

@@ -1,10 +1,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use cluster::Cluster;
 use cluster::work::Work as _;
 use kit::Clock;
+use spine::Base;
 use store::Store;
 use tokio::sync::watch;
 use topics::Topics;
@@ -14,25 +14,10 @@ use crate::error::{ConfigError, Error, Result};
 use crate::letters::{Letter, LetterId};
 use crate::prefixes::{self, Prefixes};
 use crate::sweep::{self, Expired};
-use crate::{Registry, agree, defaults, letters, metrics, retry};
+use crate::{Registry, Settings, agree, defaults, letters, metrics, retry};
 
 /// The name under which processes share the shards' background work.
 pub const ROLE: &str = "snippets";
-
-/// Settings of the service, beside the configuration of the snippets themselves.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The configuration; none: the one that comes with Dvor.
-    pub config: Option<PathBuf>,
-    /// The least time between two tries of a message.
-    pub retry_pause: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { config: None, retry_pause: Duration::from_secs(1) }
-    }
-}
 
 /// The snippets of a process. Clones share them.
 #[derive(Clone)]
@@ -44,7 +29,7 @@ struct Inner {
     cluster: Cluster,
     clock: Clock,
     registry: Registry,
-    options: Options,
+    settings: Settings,
     config: RwLock<Arc<Config>>,
     /// One reads the configuration at a time, so that the one that reads last stays.
     reloading: tokio::sync::Mutex<()>,
@@ -53,22 +38,16 @@ struct Inner {
 
 impl Snippets {
     /// Reads the configuration and compares its key prefixes with the store's.
-    pub async fn open(
-        store: Store,
-        topics: Topics,
-        cluster: Cluster,
-        clock: Clock,
-        registry: Registry,
-        options: Options,
-    ) -> Result<Self> {
-        let config = load(&store, &registry, options.config.as_deref()).await?;
+    pub async fn open(base: &Base, settings: Settings, registry: Registry) -> Result<Self> {
+        let Base { store, topics, cluster, clock, .. } = base.clone();
+        let config = load(&store, &registry, settings.config.as_deref()).await?;
         let snippets = Self(Arc::new(Inner {
             store,
             topics,
             cluster,
             clock,
             registry,
-            options,
+            settings,
             config: RwLock::new(Arc::new(config)),
             reloading: tokio::sync::Mutex::default(),
             changed: watch::Sender::new(0),
@@ -80,7 +59,7 @@ impl Snippets {
     /// Reads the configuration anew. A bad one is refused, and the old one stays.
     pub async fn reload(&self) -> Result<()> {
         let _turn = self.0.reloading.lock().await;
-        let loaded = load(&self.0.store, &self.0.registry, self.0.options.config.as_deref()).await;
+        let loaded = load(&self.0.store, &self.0.registry, self.0.settings.config.as_deref()).await;
         metrics::reloaded(loaded.is_ok());
         let config = loaded?;
         *self.0.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
@@ -100,7 +79,7 @@ impl Snippets {
     /// As [`drop_snippet`], and refuses what this process still has in its configuration: it would go on to write under a
     /// number that is no more.
     pub async fn drop_snippet(&self, name: &str) -> Result<usize> {
-        let (config, registry) = (self.0.options.config.as_deref(), &self.0.registry);
+        let (config, registry) = (self.0.settings.config.as_deref(), &self.0.registry);
         let (draft, _) = read(config, registry)?;
         let is_gone = draft.snippets().all(|snippet| snippet != name);
         if is_gone && self.config().snippets().any(|snippet| snippet.name == name) {
@@ -152,8 +131,8 @@ impl Snippets {
         &self.0.clock
     }
 
-    pub(crate) fn options(&self) -> &Options {
-        &self.0.options
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.settings
     }
 
     pub(crate) fn cluster(&self) -> &Cluster {

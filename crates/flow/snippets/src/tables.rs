@@ -15,7 +15,7 @@ const SYSTEM: &str = "snippets";
 /// Service, key prefix, key, language.
 pub(crate) type DocumentKey = (String, u32, String, String);
 
-/// The documents, and for a while the graves of those that a topic deleted.
+/// The documents, and for a while the tombstones of those that a topic deleted.
 pub(crate) const DOCUMENTS: Table<DocumentKey, DocumentRow> =
     Table::new(SYSTEM, "documents", &["service", "prefix", "key", "language"], Space::Small);
 /// What ends when.
@@ -81,7 +81,7 @@ pub(crate) struct DocumentRow {
     pub(crate) written_at: i64,
     #[prost(int64, optional, tag = "4")]
     pub(crate) expires_at: Option<i64>,
-    /// A grave: there is no document, only the version that it had.
+    /// A tombstone: there is no document, only the version that it had.
     #[prost(bool, tag = "5")]
     pub(crate) deleted: bool,
     /// Whether a topic wrote it last, not a request.

@@ -3,12 +3,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What keeps the scheduler from going on. A stage that fails is no error of the scheduler.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error(transparent)]
-    Store(#[from] store::Error),
-    #[error(transparent)]
-    Cluster(#[from] cluster::Error),
-    #[error(transparent)]
-    Topics(#[from] topics::Error),
+    #[error("{0}")]
+    Engine(#[from] kit::Error),
     #[error(transparent)]
     Offers(#[from] offers::Error),
     #[error("the lease ends before a call could")]
@@ -27,7 +23,7 @@ impl Error {
     /// Somebody else holds the work token now, so what was being done is theirs.
     pub fn is_fenced(&self) -> bool {
         match self {
-            Self::Cluster(error) | Self::Offers(offers::Error::Cluster(error)) => error.is_fenced(),
+            Self::Engine(error) | Self::Offers(offers::Error::Engine(error)) => error.is_fenced(),
             _ => false,
         }
     }

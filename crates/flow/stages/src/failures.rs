@@ -3,15 +3,18 @@
 //! Those that are not tried any more are in table `parked`, those that are in `failing`; a page of a list is a scan of the
 //! table's head, however many there are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use async_trait::async_trait;
 use kit::Timestamp;
 use model::OfferId;
 use offers::read::shard_of;
 use offers::stages::Pairs;
 use offers::stages::callers::Callers;
 use offers::stages::tables::{CALLERS, CALLS, CALLS_PARKED, FAILING, PAIRS, PARKED};
-use store::{Range, Read as _, Shard, Table, Tx};
+use store::{Range, Read as _, Table, Tx};
+use topics::failures::debts::{Judge, PAGE, judge_all};
+use web::Verdict;
 use wire::Any;
 use wire::stages::{CallerRow, PairRow};
 
@@ -19,8 +22,6 @@ use crate::turns::BATCH;
 use crate::wishes::head;
 use crate::{Error, Result, Stages, pair, saved, state};
 
-/// Pairs that are dealt with in one transaction.
-const PAGE: usize = 200;
 /// Rows of a shard that a list reads at a time, at least.
 const ROWS: usize = 16;
 
@@ -78,13 +79,6 @@ pub enum Of {
     Call,
 }
 
-/// What is to become of a pair that failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    Retry,
-    Drop,
-}
-
 impl Stages {
     /// Parked pairs of a stage behind this one, in the order of shards and ids.
     pub async fn failures(&self, stage: &str, after: Option<OfferId>, limit: usize) -> Result<Vec<Failure>> {
@@ -140,36 +134,8 @@ impl Stages {
     /// The same for all pairs in either state. Ended half-way, it goes on when it is called again.
     pub async fn judge_all_in(&self, stage: &str, state: FailureState, verdict: Verdict) -> Result<usize> {
         self.require(stage)?;
-        let all: Vec<_> = Shard::all().collect();
-        let mut shards = BTreeSet::new();
-        for &table in state.tables() {
-            let heads = self.offers.store.scan_shards(table, &all, Range::prefix((stage,), 1)?).await?;
-            shards.extend(heads.into_iter().map(|(shard, _, ())| shard));
-        }
-        let mut judged = 0;
-        for shard in shards {
-            let (mut after, mut before) = (0, 0);
-            loop {
-                let judge = async |tx: &mut Tx| {
-                    let range = Range::prefix((stage,), PAGE)?.after((stage, after))?;
-                    let mut page = BTreeSet::new();
-                    for &table in state.tables() {
-                        page.extend(tx.scan(table, range.clone()).await?.into_iter().map(|((_, id), ())| id));
-                    }
-                    let page: Vec<_> = page.into_iter().take(PAGE).collect();
-                    let judged = self.judge_in(tx, stage, &page, (verdict, before)).await?;
-                    Ok::<_, Error>((judged, page.last().copied().filter(|_| page.len() == PAGE)))
-                };
-                let (count, last) = self.offers.store.transact(shard, judge).await?;
-                judged += count;
-                before += count;
-                match last {
-                    Some(last) => after = last,
-                    None => break,
-                }
-            }
-        }
-        Ok(judged)
+        let (range, judge) = (Range::prefix((stage,), PAGE)?, Judging { stages: self, stage, verdict });
+        judge_all(&self.offers.store, state.tables(), None, &range, &judge).await
     }
 
     /// Those that are tried again stand in the queue as one seller's would, behind so many that were judged before.
@@ -242,6 +208,22 @@ impl Stages {
             Some(_) => Ok(()),
             None => Err(Error::NoStage(stage.to_owned())),
         }
+    }
+}
+
+struct Judging<'a> {
+    stages: &'a Stages,
+    stage: &'a str,
+    verdict: Verdict,
+}
+
+#[async_trait]
+impl Judge<(String, i64), ()> for Judging<'_> {
+    type Error = Error;
+
+    async fn judge(&self, tx: &mut Tx, rows: BTreeMap<(String, i64), ()>, before: usize) -> Result<usize> {
+        let offers: Vec<_> = rows.into_keys().map(|(_, offer)| offer).collect();
+        self.stages.judge_in(tx, self.stage, &offers, (self.verdict, before)).await
     }
 }
 

@@ -22,7 +22,7 @@ use wire::offers::{Actor, OfferPart, actor};
 use wire::stages::{PairRow, Saved, SavedRun};
 
 use crate::patch::Patch;
-use crate::{Result, SAVED_TOPIC, Stages};
+use crate::{Result, Stages};
 
 /// One offer on its way through one or several stages.
 #[derive(Clone, Debug)]
@@ -176,7 +176,10 @@ pub(crate) async fn save(
             }
             let touched = item.steps.iter().any(|(by, _)| by == stage);
             if pair.saved != Saved::None && (touched || state_changed(pair)) {
-                messages.entry(SAVED_TOPIC).or_default().push(message(stage, &offer, pair, now));
+                messages
+                    .entry(model::topics::STAGES_SAVED)
+                    .or_default()
+                    .push(message(stage, &offer, pair, now));
             }
             for (topic, message) in &pair.messages {
                 messages.entry(*topic).or_default().push(message.clone());

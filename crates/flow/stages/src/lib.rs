@@ -67,6 +67,7 @@ mod run;
 mod saved;
 mod scheduler;
 pub mod stage;
+mod start;
 mod state;
 pub mod tables;
 mod turns;
@@ -84,7 +85,7 @@ pub use check::check_shard;
 pub use config::{MAX_DEADLINE, Settings};
 pub use directory::{Builtin, Connect, Entry};
 pub use error::{Error, Result};
-pub use failures::{Failure, FailureState, Of, Verdict};
+pub use failures::{Failure, FailureState, Of};
 pub use health::Breaker;
 pub use memory::{LOOP_WINDOW, MAX_LOOP_RUNS};
 pub use patch::is_path;
@@ -101,13 +102,9 @@ use memory::Memory;
 
 /// The role under whose work tokens offers are run.
 pub const ROLE: &str = "stages";
-/// What runs saved, for those stages that want it; key: the offer's id as printed.
-pub const SAVED_TOPIC: &str = "stages.saved";
-
-/// Points of prices for buckets in other shards; key: the offer's id as printed.
-pub const PRICE_POINTS_TOPIC: &str = "stages.price-points";
-/// Every topic that the stages write.
-pub const TOPICS: [&str; 2] = [SAVED_TOPIC, PRICE_POINTS_TOPIC];
+/// Every topic that the stages write or read.
+pub const TOPICS: [&str; 3] =
+    [model::topics::STAGES_SAVED, model::topics::STAGES_PRICE_POINTS, model::topics::OFFERS_CHANGES];
 
 /// What the stages of a process stand on. Clones share it.
 #[derive(Clone)]

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use kit::Timestamp;
+use topics::failures::debts::Patience;
 use wire::Any;
 use wire::stages::PairRow;
 
 use crate::stage::{Answer, Outcome, StateChange, Timer};
 
-/// Failed runs after which a pair is parked.
-pub const MAX_TRIES: u32 = 20;
-const FIRST_RETRY: Duration = Duration::from_secs(1);
-const MAX_RETRY: Duration = Duration::from_secs(3_600);
+/// Of failed runs and calls.
+pub const PATIENCE: Patience =
+    Patience { first_wait: Duration::from_secs(1), max_wait: Duration::from_secs(3_600), max_tries: 20 };
 /// How long an offer waits on which the stage took too long.
 const PUT_OFF: Duration = Duration::from_secs(60);
 /// Bytes of an error that are kept.
@@ -95,7 +95,7 @@ pub fn failed(pair: &PairRow, cause: Cause, error: &str, now: Timestamp, offer: 
     (after.queued_at, after.turn) = (0, 0);
     use_up(&mut after, cause);
     after.tries += 1;
-    if after.tries >= MAX_TRIES {
+    if PATIENCE.is_over(after.tries) {
         return parked(&after, error, now);
     }
     after.retry_at = now.plus(wait(after.tries, offer)).0;
@@ -165,9 +165,8 @@ fn use_up(pair: &mut PairRow, cause: Cause) {
 
 /// Doubles from a second to an hour, shortened by up to a quarter so that offers which failed together come back apart.
 pub(crate) fn wait(tries: u32, offer: i64) -> Duration {
-    let doubled = FIRST_RETRY.saturating_mul(1_u32.checked_shl(tries - 1).unwrap_or(u32::MAX));
     let spread = (offer.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64) as u64 >> 40) as f64;
-    doubled.min(MAX_RETRY).mul_f64(1.0 - 0.25 * spread / f64::from(1 << 24))
+    PATIENCE.wait(tries).mul_f64(1.0 - 0.25 * spread / f64::from(1 << 24))
 }
 
 /// The beginning of an error, as it is kept.
@@ -228,7 +227,7 @@ mod tests {
         let mut pair = waiting();
         let mut now = NOW;
         let mut last = 0;
-        for tries in 1..MAX_TRIES {
+        for tries in 1..PATIENCE.max_tries {
             pair = failed(&pair, Cause::Moment(now.0), "no", now, 42);
             assert_eq!((pair.tries, pair.queued_at, pair.parked_at), (tries, 0, 0));
             let wait = pair.retry_at - now.0;

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use model::fields::{self, BESIDE, Form, Owner};
 use model::{Content, Offer, Status, status};
 use offers::Offers;
 use offers::diff::diff;
@@ -78,41 +79,16 @@ pub(crate) fn check_content(offers: &Offers, before: &Offer, after: &Offer) -> R
     }
 }
 
-const CONTENT_PATHS: [&str; 16] = [
-    "category_id",
-    "catalog_version",
-    "title",
-    "description",
-    "price",
-    "condition",
-    "attributes",
-    "photo_urls",
-    "video_url",
-    "location",
-    "contacts",
-    "vendor",
-    "barcode",
-    "weight_grams",
-    "dimensions",
-    "url",
-];
-
-/// What else a run may change.
-const OWN_PATHS: [&str; 4] = ["status", "predicted_price", "photo_order", "video_error"];
-
-/// The paths that a mask may name beside those that a run may change.
-const OTHER_PATHS: [&str; 5] = ["photos", "ban_reasons", "ban_text", "origin", "expires_at"];
-
 fn is_allowed(path: &str) -> bool {
-    CONTENT_PATHS.contains(&path)
+    fields::by_path(path).is_some()
         || path.strip_prefix("attributes.").is_some_and(|id| !id.is_empty())
-        || OWN_PATHS.contains(&path)
+        || BESIDE.contains(&(path, Owner::Stages))
 }
 
 /// Whether changes can ever have this path.
 pub fn is_path(path: &str) -> bool {
-    // The version of the catalog is no change that is told.
-    (is_allowed(path) && path != "catalog_version") || OTHER_PATHS.contains(&path)
+    let is_untold = fields::by_path(path).is_some_and(|field| matches!(field.form, Form::Untold));
+    (is_allowed(path) && !is_untold) || BESIDE.contains(&(path, Owner::Others))
 }
 
 /// An order names photos of the offer, each once.
@@ -143,23 +119,7 @@ fn copy(content: &mut Content, values: &Content, path: &str) {
         content.attributes.extend(values.attributes.iter().filter(|value| value.id == id).cloned());
         return;
     }
-    match path {
-        "category_id" => content.category_id.clone_from(&values.category_id),
-        "catalog_version" => content.catalog_version = values.catalog_version,
-        "title" => content.title.clone_from(&values.title),
-        "description" => content.description.clone_from(&values.description),
-        "price" => content.price.clone_from(&values.price),
-        "condition" => content.condition = values.condition,
-        "attributes" => content.attributes.clone_from(&values.attributes),
-        "photo_urls" => content.photo_urls.clone_from(&values.photo_urls),
-        "video_url" => content.video_url.clone_from(&values.video_url),
-        "location" => content.location.clone_from(&values.location),
-        "contacts" => content.contacts.clone_from(&values.contacts),
-        "vendor" => content.vendor.clone_from(&values.vendor),
-        "barcode" => content.barcode.clone_from(&values.barcode),
-        "weight_grams" => content.weight_grams = values.weight_grams,
-        "dimensions" => content.dimensions.clone_from(&values.dimensions),
-        "url" => content.url.clone_from(&values.url),
-        _ => {}
+    if let Some(field) = fields::by_path(path) {
+        (field.copy)(content, values);
     }
 }

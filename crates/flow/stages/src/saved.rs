@@ -28,7 +28,7 @@ use topics::consume::{Failure, Handler, Undecodable};
 use wire::stages::{CallerRow, SavedRun};
 
 use crate::directory::Entry;
-use crate::pair::{MAX_TRIES, cut, wait};
+use crate::pair::{PATIENCE, cut, wait};
 use crate::{Done, Error, ROLE, Result, Stages, metrics};
 
 /// The group that reads `stages.saved` for the calls.
@@ -220,7 +220,7 @@ fn after_call(caller: &CallerRow, called: &Called, now: Timestamp, offer: i64) -
         Called::Failed(error) => {
             after.tries += 1;
             (after.error, after.failed_at) = (cut(error), now.0);
-            if after.tries >= MAX_TRIES {
+            if PATIENCE.is_over(after.tries) {
                 (after.parked_at, after.due_at) = (now.0, 0);
             } else {
                 after.due_at = now.plus(wait(after.tries, offer)).0;
@@ -251,7 +251,7 @@ mod tests {
         let mut caller = CallerRow { first: 4, next: 6, due_at: 1, ..CallerRow::default() };
         caller = after_call(&caller, &Called::Away, NOW, 7);
         assert_eq!((caller.first, caller.tries, caller.due_at), (4, 0, NOW.plus(AWAY).0));
-        for tries in 1..MAX_TRIES {
+        for tries in 1..PATIENCE.max_tries {
             caller = after_call(&caller, &Called::Failed("no".into()), NOW, 7);
             assert!(caller.tries == tries && caller.parked_at == 0 && caller.due_at > NOW.0);
         }

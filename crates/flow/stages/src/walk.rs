@@ -32,9 +32,16 @@ use crate::{Done, Error, Piece, ROLE, Result, Stages};
 /// A walk waits this long for runs that are due.
 const BEHIND: Duration = Duration::from_millis(500);
 
+/// Offers a second that a walk may be ordered to look at.
+const MAX_PER_SECOND: u32 = 1_000_000;
+
 impl Stages {
     /// Orders a walk over all offers, in the place of one that may be under way. 0 offers a second: the default.
     pub async fn traverse(&self, id: &str, per_second: u32) -> Result<RegistryRow> {
+        if per_second > MAX_PER_SECOND {
+            let text = format!("a walk looks at 1 to {MAX_PER_SECOND} offers a second; 0 is the usual rate");
+            return Err(Error::Field("offers_per_second", text));
+        }
         let rate = if per_second == 0 { self.settings.walk_per_second } else { per_second };
         self.change(id, |row, now| {
             if row.untold {

@@ -11,11 +11,7 @@ pub enum Error {
     #[error("offer {shop_sku} of business {business} moved to business {home}")]
     Moved { business: u32, shop_sku: String, home: u32 },
     #[error("{0}")]
-    Store(#[from] store::Error),
-    #[error("{0}")]
-    Topics(#[from] topics::Error),
-    #[error("{0}")]
-    Cluster(#[from] cluster::Error),
+    Engine(#[from] kit::Error),
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -24,16 +20,14 @@ impl topics::consume::Blame for Error {
     fn is_records_fault(&self) -> bool {
         match self {
             Self::Invalid(_) | Self::NotFound(_) | Self::Moved { .. } => true,
-            Self::Store(error) => error.is_records_fault(),
-            Self::Topics(error) => error.is_records_fault(),
-            Self::Cluster(error) => error.is_records_fault(),
+            Self::Engine(error) => error.is_records_fault(),
         }
     }
 }
 
 impl cluster::work::WorkError for Error {
     fn is_fenced(&self) -> bool {
-        matches!(self, Self::Cluster(error) if error.is_fenced())
+        matches!(self, Self::Engine(error) if error.is_fenced())
     }
 }
 
@@ -44,9 +38,7 @@ impl From<Error> for web::Problem {
             Error::Invalid(_) => Self::new(web::Code::Invalid, text),
             Error::NotFound(_) => Self::not_found(text),
             Error::Moved { .. } => Self::new(web::Code::Conflict, text),
-            Error::Store(error) => error.into(),
-            Error::Topics(error) => error.into(),
-            Error::Cluster(error) => error.into(),
+            Error::Engine(error) => error.into(),
         }
     }
 }

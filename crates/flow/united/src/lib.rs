@@ -35,6 +35,7 @@ mod give;
 mod list;
 mod lost;
 pub mod master_data;
+mod metrics;
 pub mod migrations;
 pub mod moves;
 mod parts;
@@ -43,6 +44,7 @@ mod read;
 pub mod receive;
 mod ship;
 pub mod shops;
+mod start;
 pub mod stats;
 pub mod subscription;
 mod tables;
@@ -54,7 +56,9 @@ use std::sync::Arc;
 use catalog::Catalog;
 use cluster::Cluster;
 use kit::Clock;
+use spine::Base;
 use store::Store;
+use topics::Topics;
 
 pub use error::{Error, Result};
 pub use list::{Migration, OfferView, SkuOrigin, origin_of};
@@ -64,50 +68,38 @@ pub use subscription::Subscriptions;
 pub use tables::{
     CLOCK, ENDINGS, GIVEN, MIGRATIONS, MIGRATIONS_OPEN, MOVED, OFFERS, SHOPS, cut_page, shard_of, tables,
 };
-pub use work::{Endings, Retold, start};
+pub use work::{Endings, Retold};
 
-/// Shipments, key: the business.
-pub const OFFERS_TOPIC: &str = "united.offers";
-
-/// Offers of followed sellers, key: the business.
-pub const PARTS_TOPIC: &str = "united.parts";
-/// Where sellers' shards hear whom to send their offers to.
-pub const FOLLOW_TOPIC: &str = "offers.follow";
 /// Every topic that united writes or reads.
-pub const TOPICS: [&str; 6] =
-    [OFFERS_TOPIC, PARTS_TOPIC, FOLLOW_TOPIC, MIGRATIONS_TOPIC, MOVES_TOPIC, MIGRATIONS_DONE_TOPIC];
+pub const TOPICS: [&str; 6] = [
+    model::topics::UNITED_OFFERS,
+    model::topics::UNITED_PARTS,
+    model::topics::OFFERS_FOLLOW,
+    model::topics::MIGRATIONS_REQUESTS,
+    model::topics::UNITED_MOVES,
+    model::topics::MIGRATIONS_DONE,
+];
 /// The group under which topics are read, and the role under whose tokens background work is done.
 pub const ROLE: &str = "united";
 /// Woken when there is background work.
 pub const CHANNEL: &str = "united";
-/// Requests for migration, key: the target business.
-pub const MIGRATIONS_TOPIC: &str = "migrations.requests";
-/// Offers on their way to another business, key: the business that the message is for.
-pub const MOVES_TOPIC: &str = "united.moves";
-/// Answers to requests for migration, key: the target business.
-pub const MIGRATIONS_DONE_TOPIC: &str = "migrations.done";
 
 /// What the united offers of a process stand on. Clones share it.
 #[derive(Clone)]
 pub struct United {
     pub store: Store,
+    pub topics: Topics,
+    pub cluster: Cluster,
     pub clock: Clock,
     pub catalog: Catalog,
-    pub cluster: Cluster,
     pub subscriptions: Arc<Subscriptions>,
     pub shipments: stats::Shipments,
 }
 
 impl United {
-    pub fn new(store: Store, clock: Clock, catalog: Catalog) -> Self {
-        let cluster = Cluster::solo(store.clone(), clock.clone());
+    pub fn new(base: &Base, catalog: Catalog) -> Self {
+        let Base { store, topics, cluster, clock, .. } = base.clone();
         let (subscriptions, shipments) = (Arc::new(Subscriptions::shipped()), stats::Shipments::default());
-        Self { store, clock, catalog, cluster, subscriptions, shipments }
-    }
-
-    /// The same as one of many processes.
-    #[must_use]
-    pub fn with_cluster(self, cluster: Cluster) -> Self {
-        Self { cluster, ..self }
+        Self { store, topics, cluster, clock, catalog, subscriptions, shipments }
     }
 }

@@ -1,4 +1,4 @@
-//! Messages of [`crate::MOVES_TOPIC`] were removed before they were read.
+//! Messages of [`model::topics::UNITED_MOVES`] were removed before they were read.
 //!
 //! Among them may be questions and answers of migrations, and parts that went after an offer. A request that is not settled is
 //! asked again, and the source, which keeps what it sent, sends it again. Shops of businesses whose offers moved to one that may

@@ -6,8 +6,8 @@ use store::{Read as _, Tx};
 use topics::{Message, outbox};
 use wire::united::{MigrationDone, MigrationState, OpenMigrations};
 
+use crate::Result;
 use crate::tables::{MIGRATIONS, MIGRATIONS_OPEN};
-use crate::{MIGRATIONS_DONE_TOPIC, Result};
 
 /// What a state is called outside.
 pub fn state_name(state: MigrationState) -> &'static str {
@@ -50,6 +50,6 @@ pub async fn answer(
         messages.push(Message::new(business.to_string(), done.encode_to_vec()));
     }
     tx.delete(&MIGRATIONS_OPEN, (business, shop_sku))?;
-    outbox::send(tx, MIGRATIONS_DONE_TOPIC, messages).await?;
+    outbox::send(tx, model::topics::MIGRATIONS_DONE, messages).await?;
     Ok(())
 }

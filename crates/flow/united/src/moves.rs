@@ -32,13 +32,13 @@ use crate::migrations::answer;
 use crate::parts::updated_at;
 use crate::tables::{CLOCK, MIGRATIONS, MIGRATIONS_OPEN, MOVED, OFFERS, SHOPS, shard_of};
 use crate::write::{ServiceWrite, Source, Writing};
-use crate::{Edition, Error, MOVES_TOPIC, Result, United, check_shop_sku};
+use crate::{Edition, Error, Result, United, check_shop_sku};
 
 const MAX_REQUEST_ID_BYTES: usize = 128;
 /// The basic part where a shop is asked for: no shop has this number.
 const BASIC: u32 = 0;
 
-/// The consumer of [`crate::MIGRATIONS_TOPIC`].
+/// The consumer of [`model::topics::MIGRATIONS_REQUESTS`].
 pub struct Requests(pub United);
 
 #[async_trait]
@@ -62,7 +62,7 @@ impl Handler for Requests {
     }
 }
 
-/// The consumer of [`crate::MOVES_TOPIC`].
+/// The consumer of [`model::topics::UNITED_MOVES`].
 pub struct Moves(pub United);
 
 #[async_trait]
@@ -350,6 +350,6 @@ pub(crate) async fn forward(tx: &mut Tx, part: ServicePart) -> Result<()> {
 
 pub(crate) async fn send(tx: &mut Tx, business: u32, kind: Kind) -> Result<()> {
     let message = Message::new(business.to_string(), Move { kind: Some(kind) }.encode_to_vec());
-    outbox::send(tx, MOVES_TOPIC, vec![message]).await?;
+    outbox::send(tx, model::topics::UNITED_MOVES, vec![message]).await?;
     Ok(())
 }

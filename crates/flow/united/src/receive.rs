@@ -17,7 +17,7 @@ use crate::tables::{CLOCK, MOVED, OFFERS, SHOPS, shard_of};
 use crate::write::{ServiceWrite, Source, Writing};
 use crate::{Edition, Result, United};
 
-/// The consumer of [`crate::PARTS_TOPIC`].
+/// The consumer of [`model::topics::UNITED_PARTS`].
 pub struct FollowedParts(pub United);
 
 /// A message: offers of one shop's seller, or the word that the seller is erased.

@@ -5,8 +5,8 @@ use store::Tx;
 use topics::{Message, outbox};
 use wire::united::{Offer, OfferRow, Part, UnitedOffer, UnitedOffersBatch};
 
+use crate::Result;
 use crate::subscription::{Keep, Subscriptions};
-use crate::{OFFERS_TOPIC, Result};
 
 /// Most bytes of a message: what fits into a row of the outbox, with room for its key and tags.
 const MAX_MESSAGE_BYTES: usize = outbox::MAX_ROW_BYTES - 1_024;
@@ -47,7 +47,7 @@ pub(crate) async fn ship(tx: &mut Tx, business: u32, offers: Vec<UnitedOffer>) -
     if !batch.offer.is_empty() {
         messages.push(Message::new(key, batch.encode_to_vec()));
     }
-    outbox::send(tx, OFFERS_TOPIC, messages).await?;
+    outbox::send(tx, model::topics::UNITED_OFFERS, messages).await?;
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use crate::give::erase_given;
 use crate::moves::forward;
 use crate::tables::{ENDINGS, MOVED, OFFERS, SHOPS, cut_page, shard_of};
 use crate::write::Writing;
-use crate::{CHANNEL, Error, FOLLOW_TOPIC, PARTS_TOPIC, Result, United};
+use crate::{CHANNEL, Error, Result, United};
 
 /// Offers looked at in one step of an ending.
 pub const OFFERS_AT_ONCE: usize = 100;
@@ -191,13 +191,13 @@ async fn tell(tx: &mut Tx, business: u32, shop: u32, seller: &str, epoch: i64, g
     let wish = Follow {
         seller_id: seller.to_owned(),
         follower: follower(business, shop),
-        topic: PARTS_TOPIC.to_owned(),
+        topic: model::topics::UNITED_PARTS.to_owned(),
         key: business.to_string(),
         epoch,
         gone,
     };
     let message = Message::new(seller.to_owned(), wish.encode_to_vec());
-    outbox::send(tx, FOLLOW_TOPIC, vec![message]).await?;
+    outbox::send(tx, model::topics::OFFERS_FOLLOW, vec![message]).await?;
     Ok(())
 }
 

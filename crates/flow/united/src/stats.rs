@@ -10,11 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cluster::tally::{Tally, hour_began, hour_of};
 use kit::Timestamp;
-use metrics::{counter, gauge};
 use store::Shard;
 
 use crate::subscription::{Subject, Subscription};
-use crate::{ROLE, Result, United};
+use crate::{ROLE, Result, United, metrics};
 
 /// The cause of a first shipment: the offer is new to us.
 pub const NEW_OFFER: &str = "new";
@@ -105,11 +104,11 @@ impl United {
         let (tally, now) = (&self.shipments.tally, Timestamp(now));
         tally.add(ALL, causes.offers, now);
         tally.add(NEW_OFFER, causes.new, now);
-        counter!("dvor_united_shipments_total").increment(causes.offers);
+        metrics::shipped(causes.offers);
         for (subject, shipments) in &causes.fields {
             let field = self.subscriptions.path(*subject);
             tally.add(field, *shipments, now);
-            counter!("dvor_united_triggers_total", "field" => field.to_owned()).increment(*shipments);
+            metrics::triggered(field, *shipments);
         }
     }
 
@@ -145,7 +144,7 @@ impl United {
     /// Reports the fields that flap, each once an hour. One of all processes does it.
     pub async fn report_flapping(&self) {
         if !self.cluster.holds(ROLE, Shard::of(self.shipments.tally.name())) {
-            gauge!("dvor_united_flapping_fields").set(0.0);
+            metrics::flapping(0);
             return;
         }
         let now = self.clock.now();
@@ -158,7 +157,7 @@ impl United {
     /// Returns the fields that flap and were not reported in this hour yet.
     pub fn report(&self, stats: &Stats, now: Timestamp) -> Vec<String> {
         let flapping: Vec<_> = stats.fields.iter().filter(|field| field.flaps).collect();
-        gauge!("dvor_united_flapping_fields").set(flapping.len() as f64);
+        metrics::flapping(flapping.len());
         let mut reported = self.shipments.reported.lock().unwrap_or_else(PoisonError::into_inner);
         if self.shipments.reported_hour.swap(hour_of(now), Ordering::Relaxed) != hour_of(now) {
             reported.clear();

@@ -1,19 +1,16 @@
-//! The background work of the role: consumers, the ending of older epochs, and mappings that are told again.
+//! Background work: the ending of older epochs, and mappings that are told again.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use cluster::walk::{self, Walk};
 use cluster::work::{Done, Due, Entry, Plan, Work, head_by_owner};
-use kit::{Tasks, Timestamp};
+use kit::Timestamp;
 use store::{Shard, Tx};
-use topics::Topics;
 
-use crate::moves::{Moves, Requests};
-use crate::receive::FollowedParts;
 use crate::shops::{end_step, tell_again};
 use crate::tables::{ENDINGS, SHOPS};
-use crate::{CHANNEL, Error, MIGRATIONS_TOPIC, MOVES_TOPIC, PARTS_TOPIC, ROLE, Result, United};
+use crate::{CHANNEL, Error, ROLE, Result, United};
 
 /// Shops that are worked on side by side.
 const AT_ONCE: usize = 4;
@@ -21,28 +18,6 @@ const AT_ONCE: usize = 4;
 const TELL_EVERY: Duration = Duration::from_secs(3_600);
 /// Mappings of one step.
 const SHOPS_AT_ONCE: usize = 100;
-
-/// Starts the consumers and the loop.
-pub fn start(united: &United, topics: &Topics, tasks: &Tasks) {
-    let shutdown = || tasks.shutdown().clone();
-    let (of, reader) = (topics.clone(), FollowedParts(united.clone()));
-    let stop = shutdown();
-    tasks.spawn("united parts", async move {
-        topics::consume::run(of, PARTS_TOPIC, ROLE, reader, stop).await;
-    });
-    let (of, reader, stop) = (topics.clone(), Requests(united.clone()), shutdown());
-    tasks.spawn("united migrations", async move {
-        topics::consume::run(of, MIGRATIONS_TOPIC, ROLE, reader, stop).await;
-    });
-    let (of, reader, stop) = (topics.clone(), Moves(united.clone()), shutdown());
-    tasks.spawn("united moves", async move {
-        topics::consume::run(of, MOVES_TOPIC, ROLE, reader, stop).await;
-    });
-    let (cluster, endings) = (united.cluster.clone(), Endings(united.clone()));
-    tasks.spawn("united endings", cluster::work::run(cluster, endings, shutdown()));
-    let (cluster, retold) = (united.cluster.clone(), Retold(united.clone()));
-    tasks.spawn("united mappings", cluster::work::run(cluster, retold, shutdown()));
-}
 
 /// Shops whose former offers are ended, page by page.
 pub struct Endings(pub United);

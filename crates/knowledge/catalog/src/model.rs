@@ -3,12 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Language {
-    Ru,
-    En,
-}
+pub use words::Language;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
@@ -19,8 +14,8 @@ pub struct Names {
 impl Names {
     pub fn get(&self, language: Language) -> &str {
         match language {
-            Language::Ru => &self.ru,
-            Language::En => &self.en,
+            Language::Russian => &self.ru,
+            Language::English => &self.en,
         }
     }
 }

@@ -20,9 +20,9 @@ pub enum Answer<'a> {
     },
 }
 
-/// The longest name has so many words.
+/// The words of the longest name.
 const NAME_WORDS: usize = 4;
-/// An address is short; what is longer is a story, and its end is not read.
+/// Words of an address that are read; what follows is ignored.
 const ADDRESS_BYTES: usize = 1000;
 /// A place that has more than this share of the largest one's people may be meant as well.
 const RIVAL: f64 = 0.3;

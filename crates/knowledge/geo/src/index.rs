@@ -10,7 +10,7 @@ use crate::text::is_region_mark;
 /// The former USSR: here a name alone is enough.
 pub(crate) const HOME: &[&str] =
     &["RU", "BY", "KZ", "UA", "AM", "AZ", "GE", "KG", "MD", "TJ", "TM", "UZ", "EE", "LV", "LT"];
-/// Elsewhere a place needs its country named or so many people.
+/// Elsewhere a place needs its country named, or this population.
 pub(crate) const WELL_KNOWN: u32 = 100_000;
 
 /// How people shorten what GeoNames writes in full.

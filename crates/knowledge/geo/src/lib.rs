@@ -11,8 +11,7 @@
 //! outside of the former USSR needs its country named or 100 thousand people, because its name may be anything's.
 //! Two places that nothing decides between are [`Answer::Ambiguous`], never a guess.
 //!
-//! [`Places::nearest`] finds the place whose edge is nearest, where a place reaches as far from its point as so many
-//! people need. So a suburb is itself and is not swallowed by the city beside it, and a village in the fields is not
+//! [`Places::nearest`] finds the place whose edge is nearest; the radius of a place follows from its population. So a suburb is itself and is not swallowed by the city beside it, and a village in the fields is not
 //! swallowed by the city an hour away.
 //!
 //! Guarantees: the same text gives the same answer on every machine; no I/O, no locks; any text is answered in

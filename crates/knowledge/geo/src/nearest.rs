@@ -4,10 +4,10 @@ use rustc_hash::FxHashMap;
 
 use crate::places::{Place, Places};
 
-/// A place of so many people reaches so far: 13 km for ten million, 2 km for a quarter of a million.
+/// The radius of a place grows with the root of its population: 13 km for ten million, 2 km for a quarter of a million.
 const KM_PER_ROOT_OF_PEOPLE: f64 = 0.004;
 const KM_PER_DEGREE: f64 = 111.2;
-/// Farther away is nowhere.
+/// A point farther than this from every place belongs to none.
 const FAR_KM: f64 = 250.0;
 
 /// Places by the square degree they lie in.

@@ -5,7 +5,7 @@ use axum::extract::Request;
 use axum::http::header;
 use axum::http::request::Parts;
 
-use super::{Access, origin};
+use super::{Access, origin, scope};
 use crate::app::App;
 use web::{Code, Problem, Result};
 
@@ -19,11 +19,12 @@ pub struct Door {
 static ANYONE: LazyLock<Access> = LazyLock::new(|| Access::without_token("anyone on this machine"));
 
 /// Paths that need no token: they tell nothing but that the server is there, and probes have no token. Photos are for
-/// everybody who knows their hash. The console asks for a token itself, and keeps it in a cookie.
+/// everybody who knows their hash. The console asks for a token itself, and keeps it in a cookie. Whoever shows a token
+/// there all the same may hear more.
 fn is_public(path: &str) -> bool {
     matches!(path, "/" | "/healthz" | "/readyz" | "/openapi.json" | console::PREFIX)
         || path.strip_prefix(console::PREFIX).is_some_and(|rest| rest.starts_with('/'))
-        || path.starts_with(photos::api::http::PUBLIC_PREFIX)
+        || path.starts_with(photos::api::PUBLIC_PREFIX)
         || path.starts_with("/grpc.health.v1.Health/")
 }
 
@@ -36,6 +37,7 @@ impl Door {
             && let Some(access) = self.access(&parts).await?
         {
             tracing::Span::current().record("who", access.who());
+            scope::check(&parts.method, parts.uri.path(), &access)?;
             parts.extensions.insert(access);
         }
         Ok(Request::from_parts(parts, body))
@@ -58,7 +60,8 @@ impl Door {
             return Ok(Some(ANYONE.clone()));
         }
         if public {
-            return Ok(None);
+            let Some(shown) = shown else { return Ok(None) };
+            return Ok(self.app.token_access(shown).await.ok());
         }
         let Some(shown) = shown else {
             let detail = "this call needs an access token: send the header `Authorization: Bearer dvor_…`";

@@ -10,6 +10,7 @@ mod guard;
 mod local_key;
 mod origin;
 mod rate;
+mod scope;
 mod tables;
 mod tokens;
 mod verify;

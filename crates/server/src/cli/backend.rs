@@ -1,3 +1,4 @@
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
@@ -6,6 +7,7 @@ use anyhow::{Context as _, Result};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode, header};
+use futures::StreamExt as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tower::ServiceExt as _;
@@ -35,6 +37,11 @@ enum Missing {
     Made,
 }
 
+pub fn with_query(path: &str, query: &[(&str, String)]) -> String {
+    let query: Vec<_> = query.iter().map(|(name, value)| format!("{name}={}", segment(value))).collect();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) }
+}
+
 impl Backend {
     /// Finds the running server in the data folder; without one, opens the store, which must be there.
     pub async fn open(common: &Common) -> Result<Self> {
@@ -47,9 +54,9 @@ impl Backend {
     }
 
     async fn find(common: &Common, missing: Missing) -> Result<Self> {
-        let token = std::env::var("DVOR_TOKEN").ok().filter(|token| !token.is_empty());
+        let token = token();
         if let Some(server) = &common.server {
-            return Self::server(server.trim_end_matches('/').to_owned(), token);
+            return Self::server(base_of("--server", server)?, token);
         }
         let config = common.load()?;
         let running = Running::read(&config.data);
@@ -73,8 +80,7 @@ impl Backend {
     }
 
     fn server(base: String, token: Option<String>) -> Result<Self> {
-        let client = reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).no_proxy().build()?;
-        Ok(Self::Server { client, base, token })
+        Ok(Self::Server { client: client()?, base, token })
     }
 
     async fn here(config: Config) -> Result<Self> {
@@ -93,9 +99,7 @@ impl Backend {
     }
 
     pub async fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, String)]) -> Result<T> {
-        let query: Vec<_> = query.iter().map(|(name, value)| format!("{name}={}", segment(value))).collect();
-        let path = if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) };
-        self.call(Method::GET, &path, None).await
+        self.call(Method::GET, &with_query(path, query), None).await
     }
 
     pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T> {
@@ -143,6 +147,51 @@ impl Backend {
         Err(refusal(status, &answer))
     }
 
+    /// What a server answers to a request of its own kind.
+    pub async fn answer_of(request: reqwest::RequestBuilder) -> Result<Vec<u8>> {
+        let sent = request.send().await.map_err(|error| unreachable_server(&asked(&error), &error))?;
+        let status = sent.status();
+        let answer = sent.bytes().await.map_err(|error| unreachable_server(&asked(&error), &error))?;
+        if status.is_success() { Ok(answer.into()) } else { Err(refusal(status, &answer)) }
+    }
+
+    /// Writes an answer as it comes.
+    pub async fn stream(&self, path: &str, out: &mut (impl Write + Send)) -> Result<()> {
+        match self {
+            Self::Server { client, base, token } => {
+                let mut request = client.get(format!("{base}{path}"));
+                if let Some(token) = token {
+                    request = request.bearer_auth(token);
+                }
+                let lost = |error: reqwest::Error| unreachable_server(base, &error);
+                let mut response = request.send().await.map_err(lost)?;
+                if !response.status().is_success() {
+                    let status = response.status();
+                    return Err(refusal(status, &response.bytes().await.map_err(lost)?));
+                }
+                while let Some(piece) = response.chunk().await.map_err(lost)? {
+                    out.write_all(&piece)?;
+                }
+            }
+            Self::Here { router, .. } => {
+                let request = Request::builder()
+                    .uri(path)
+                    .extension(Access::without_token("local command"))
+                    .body(Body::empty())?;
+                let response = router.clone().oneshot(request).await?;
+                let status = response.status();
+                if !status.is_success() {
+                    return Err(refusal(status, &to_bytes(response.into_body(), MAX_ANSWER_BYTES).await?));
+                }
+                let mut pieces = response.into_body().into_data_stream();
+                while let Some(piece) = pieces.next().await {
+                    out.write_all(&piece?)?;
+                }
+            }
+        }
+        Ok(out.flush()?)
+    }
+
     async fn call<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -174,7 +223,9 @@ impl Backend {
             }
         };
         if status.is_success() {
-            return serde_json::from_slice(&answer)
+            // Some answers are a status alone.
+            let answer = if answer.is_empty() { &b"null"[..] } else { &answer };
+            return serde_json::from_slice(answer)
                 .context("the server's answer cannot be read: is it another version?");
         }
         Err(refusal(status, &answer))
@@ -199,13 +250,53 @@ fn refusal(status: StatusCode, answer: &[u8]) -> anyhow::Error {
     Failure::of(code, text)
 }
 
+pub fn client() -> Result<reqwest::Client> {
+    Ok(reqwest::Client::builder().connect_timeout(CONNECT_TIMEOUT).no_proxy().build()?)
+}
+
+/// The access token that this command shows.
+pub fn token() -> Option<String> {
+    std::env::var("DVOR_TOKEN").ok().filter(|token| !token.is_empty())
+}
+
+/// Which server a failed request was for.
+fn asked(error: &reqwest::Error) -> String {
+    error.url().map_or_else(|| "the address".to_owned(), |url| url.origin().ascii_serialization())
+}
+
+/// The address that a flag names: `HOST:PORT` is one of HTTP.
+pub fn base_of(flag: &str, server: &str) -> Result<String> {
+    let named = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
+    let base = named.trim_end_matches('/').to_owned();
+    let is_address = reqwest::Url::parse(&base).is_ok_and(|url| {
+        ["http", "https"].contains(&url.scheme())
+            && url.has_host()
+            && url.path() == "/"
+            && url.query().is_none()
+    });
+    let wrong =
+        || format!("{flag}: {server:?} is not the address of a server, such as http://127.0.0.1:7080");
+    if is_address { Ok(base) } else { Err(Failure::of(exit::USAGE, wrong())) }
+}
+
 fn unreachable_server(base: &str, error: &reqwest::Error) -> anyhow::Error {
-    let reason = if error.is_connect() { "nothing listens there" } else { "it broke off" };
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    let refused = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+    let reason = match refused {
+        Some(std::io::ErrorKind::ConnectionRefused) => "nothing listens there".to_owned(),
+        _ if base.starts_with("https://") && cause.to_string().contains("InvalidContentType") => {
+            "it does not speak TLS; use http://".to_owned()
+        }
+        _ => cause.to_string(),
+    };
     Failure::of(exit::UNAVAILABLE, format!("the server at {base} does not answer: {reason}"))
 }
 
 /// The address by which a listener is reached from its own machine.
-fn reachable(listener: SocketAddr) -> SocketAddr {
+pub fn reachable(listener: SocketAddr) -> SocketAddr {
     let ip = match listener.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
@@ -232,4 +323,20 @@ pub fn segment(text: &str) -> String {
         }
         out
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_named_by_its_address() {
+        assert_eq!(base_of("--server", "127.0.0.1:7080").unwrap(), "http://127.0.0.1:7080");
+        assert_eq!(base_of("--server", "http://localhost:7080/").unwrap(), "http://localhost:7080");
+        assert_eq!(base_of("--server", "https://dvor.example").unwrap(), "https://dvor.example");
+        for wrong in ["", "ftp://a", "http://", "http://a/v1", "a b", "http://a?x=1"] {
+            let error = base_of("--server", wrong).unwrap_err();
+            assert_eq!(exit::code(&error), exit::USAGE, "{wrong}");
+        }
+    }
 }

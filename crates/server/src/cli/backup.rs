@@ -77,6 +77,10 @@ impl Restore {
         if common.json {
             return print_json(&json!({ "file": self.file, "rows": rows }));
         }
-        print(&format!("{rows} rows are restored from {}", self.file.display()))
+        print(&format!(
+            "{rows} rows are restored from {}\nFiles (feeds, photos, the archive) are not in a backup: bring {} back as well.",
+            self.file.display(),
+            config.files
+        ))
     }
 }

@@ -222,8 +222,8 @@ fn category_text(catalog: &Catalog, category: &Category) -> String {
     let mut text = format!(
         "{}\n{}\n{}\n",
         category.id,
-        catalog.path(&category.id, Language::Ru).join(" > "),
-        catalog.path(&category.id, Language::En).join(" > ")
+        catalog.path(&category.id, Language::Russian).join(" > "),
+        catalog.path(&category.id, Language::English).join(" > ")
     );
     let synonyms: Vec<&str> = category.synonyms.all().collect();
     if !synonyms.is_empty() {
@@ -270,7 +270,7 @@ fn category_object(catalog: &Catalog, category: &Category) -> Value {
     let attribute = |one: &&Attribute| json!({ "id": one.id, "ru": one.names.ru, "en": one.names.en, "required": one.required, "kind": kind(one) });
     json!({
         "id": category.id,
-        "path": { "ru": catalog.path(&category.id, Language::Ru), "en": catalog.path(&category.id, Language::En) },
+        "path": { "ru": catalog.path(&category.id, Language::Russian), "en": catalog.path(&category.id, Language::English) },
         "synonyms": category.synonyms.all().collect::<Vec<_>>(),
         "attributes": catalog.attributes_of(&category.id).iter().map(attribute).collect::<Vec<_>>(),
         "keys": catalog.keys_of(&category.id).map(|key| &key.id).collect::<Vec<_>>(),
@@ -302,7 +302,7 @@ impl Recognise {
             }))?;
         } else {
             let line = |one: &catalog::Suggestion| {
-                let names = catalog.path(&one.category, Language::Ru).join(" > ");
+                let names = catalog.path(&one.category, Language::Russian).join(" > ");
                 let mut line = format!("{:.2}  {}  {names}", one.score, one.category);
                 for evidence in evidence_of(&evidence, &one.category) {
                     let Evidence { kind, amount, weight } = evidence;

@@ -70,7 +70,7 @@ fn tell(server: &Server, common: &Common, began: Instant) -> Result<()> {
     let console = format!("http://{http}{}", console::PREFIX);
     let tries = [
         format!("curl -s http://{http}/v1/sellers/north-tools/presets"),
-        format!("{program} topic tail {} --limit 5 --data {}", offers::CHANGES_TOPIC, quoted(data)),
+        format!("{program} topic tail {} --limit 5 --data {}", model::topics::OFFERS_CHANGES, quoted(data)),
         format!("{program} gold get {business} {sku} --data {}", quoted(data)),
         format!("{program} table scan feeds.tasks --limit 5 --data {}", quoted(data)),
     ];

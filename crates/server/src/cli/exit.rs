@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use kit::Kind;
+
 pub const FAILED: u8 = 1;
 /// A wrong command line or configuration.
 pub const USAGE: u8 = 2;
@@ -38,18 +40,10 @@ pub fn code(error: &anyhow::Error) -> u8 {
     if let Some(failure) = error.downcast_ref::<Failure>() {
         return failure.code;
     }
-    if let Some(error) = error.downcast_ref::<store::Error>() {
-        return match error.kind() {
-            store::Kind::Locked | store::Kind::Unavailable | store::Kind::Unknown => UNAVAILABLE,
-            store::Kind::Denied => DENIED,
-            store::Kind::Invalid => USAGE,
-            store::Kind::Corrupt | store::Kind::Incompatible | store::Kind::Full => FAILED,
-        };
-    }
-    match error.downcast_ref::<topics::Error>().map(topics::Error::kind) {
-        Some(topics::Kind::Unavailable | topics::Kind::Unknown) => UNAVAILABLE,
-        Some(topics::Kind::Denied) => DENIED,
-        Some(topics::Kind::Invalid) => USAGE,
+    match error.downcast_ref::<kit::Error>().map(kit::Error::kind) {
+        Some(Kind::Locked | Kind::Unavailable | Kind::Unknown) => UNAVAILABLE,
+        Some(Kind::Denied) => DENIED,
+        Some(Kind::Invalid) => USAGE,
         _ => FAILED,
     }
 }

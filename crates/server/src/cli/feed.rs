@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::exit::{self, Failure};
+use super::feed_look::Which;
 use super::{Common, print, print_json};
 
 /// Check feed files, and load them
@@ -42,6 +43,20 @@ pub enum FeedCommand {
         format: Print,
     },
     Upload(super::feed_upload::Upload),
+    List(super::feed_look::List),
+    /// Show a feed with its last loads, or one load
+    #[command(
+        after_help = "Examples:\n  dvor feed show north-tools\n  dvor feed show north-tools --load 3 --json"
+    )]
+    Show(Which),
+    /// List what is wrong with the offers of a load
+    #[command(
+        after_help = "Examples:\n  dvor feed errors north-tools\n  dvor feed errors north-tools --load 3 --json"
+    )]
+    Errors(Which),
+    /// Follow a load to its end; exit code 1 unless it succeeds
+    #[command(after_help = "Example:\n  dvor feed watch north-tools")]
+    Watch(Which),
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -74,12 +89,18 @@ struct JsonReport<'a> {
 
 impl FeedCommand {
     pub async fn run(self, common: &Common) -> Result<()> {
-        let (file, lang, xlsx, first, catalog, format) = match self {
-            Self::Upload(upload) => return upload.run(common).await,
-            Self::Check { file, lang, xlsx, first, catalog, format } => {
-                (file, lang, xlsx, first, catalog, format)
-            }
-        };
+        match self {
+            Self::Upload(upload) => upload.run(common).await,
+            Self::List(list) => list.run(common).await,
+            Self::Show(which) => which.show(common).await,
+            Self::Errors(which) => which.errors(common).await,
+            Self::Watch(which) => which.watch(common).await,
+            check @ Self::Check { .. } => check.check(common),
+        }
+    }
+
+    fn check(self, common: &Common) -> Result<()> {
+        let Self::Check { file, lang, xlsx, first, catalog, format } = self else { return Ok(()) };
         let language = model::Language::from(lang);
         let json = common.json || format == Print::Json;
         let (input, bar) = open(&file)?;

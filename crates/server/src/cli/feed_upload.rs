@@ -51,27 +51,7 @@ impl Upload {
             return if json { print_json(&made) } else { print(&text) };
         }
         let load = watch(backend, &format!("{feed}/tasks/{}", made.task_id)).await?;
-        if json {
-            print_json(&load)?;
-        } else {
-            print(&report(&load))?;
-        }
-        match load.status.as_str() {
-            "succeeded" => Ok(()),
-            "needs_confirmation" => {
-                let held = load.held.as_ref().map_or(0, |held| held.would_go);
-                let detail = format!(
-                    "the load would take {held} offers away and waits: POST {feed}/tasks/{}/confirm or …/reject",
-                    load.task_id
-                );
-                Err(Failure::of(exit::FAILED, detail))
-            }
-            status => {
-                let why =
-                    load.error.as_ref().map_or_else(String::new, |error| format!(": {}", error.message));
-                Err(Failure::of(exit::FAILED, format!("load {} is {status}{why}", load.task_id)))
-            }
-        }
+        finish(&feed, &load, json)
     }
 
     async fn send(&self, backend: &Backend, feed: &str) -> Result<NewLoad> {
@@ -95,8 +75,32 @@ impl Upload {
     }
 }
 
+/// Prints a load that is over, and fails unless it succeeded.
+pub(super) fn finish(feed: &str, load: &LoadItem, json: bool) -> Result<()> {
+    if json {
+        print_json(load)?;
+    } else {
+        print(&report(load))?;
+    }
+    match load.status.as_str() {
+        "succeeded" | "unchanged" => Ok(()),
+        "needs_confirmation" => {
+            let held = load.held.as_ref().map_or(0, |held| held.would_go);
+            let detail = format!(
+                "the load would take {held} offers away and waits: POST {feed}/tasks/{}/confirm or …/reject",
+                load.task_id
+            );
+            Err(Failure::of(exit::FAILED, detail))
+        }
+        status => {
+            let why = load.error.as_ref().map_or_else(String::new, |error| format!(": {}", error.message));
+            Err(Failure::of(exit::FAILED, format!("load {} is {status}{why}", load.task_id)))
+        }
+    }
+}
+
 /// Shows the load's progress until it ends or waits for a person.
-async fn watch(backend: &Backend, path: &str) -> Result<LoadItem> {
+pub(super) async fn watch(backend: &Backend, path: &str) -> Result<LoadItem> {
     let bar = bar("{msg} {bar:40} {bytes} / {total_bytes}", 0, "queued");
     loop {
         let load: LoadItem = backend.get(path, &[]).await?;
@@ -124,7 +128,7 @@ fn bar(template: &str, length: u64, message: &'static str) -> ProgressBar {
     ProgressBar::new(length).with_style(style).with_message(message)
 }
 
-fn report(load: &LoadItem) -> String {
+pub(super) fn report(load: &LoadItem) -> String {
     let found = &load.statistics;
     let numbers = [
         ("offers", found.total),

@@ -28,6 +28,9 @@ impl Fsck {
         let asked = check(&backend, &request).await;
         backend.close().await?;
         let (answer, stages) = asked?;
+        if let Some(seller) = request.seller.filter(|_| answer.clean && answer.offers == 0) {
+            return Err(Failure::of(exit::NOT_FOUND, format!("there are no offers of a seller {seller:?}")));
+        }
         if common.json {
             print_json(&Findings { offers: &answer, stages: &stages })?;
         } else {

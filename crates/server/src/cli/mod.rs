@@ -10,14 +10,17 @@ mod config;
 mod demo;
 pub mod exit;
 mod feed;
+mod feed_look;
 mod feed_upload;
 mod fsck;
 mod geo;
 mod gold;
 mod offer;
+mod seller;
 mod serve;
 mod settings;
 mod silver;
+mod snippet_documents;
 mod snippets;
 mod stage;
 mod store;
@@ -32,6 +35,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use clap::{Args, Parser, Subcommand};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::config::{Config, Settings};
 
@@ -99,6 +103,8 @@ enum Command {
     #[command(subcommand)]
     Offer(offer::OfferCommand),
     #[command(subcommand)]
+    Seller(seller::SellerCommand),
+    #[command(subcommand)]
     Stage(stage::StageCommand),
     #[command(subcommand)]
     Snippets(snippets::SnippetsCommand),
@@ -156,6 +162,7 @@ impl Command {
             Self::Cluster(cluster) => cluster.run(common).await,
             Self::Fsck(fsck) => fsck.run(common).await,
             Self::Offer(offer) => offer.run(common).await,
+            Self::Seller(seller) => seller.run(common).await,
             Self::Stage(stage) => stage.run(common).await,
             Self::Feed(feed) => feed.run(common).await,
             Self::United(united) => united.run(common).await,
@@ -252,6 +259,34 @@ pub fn print_columns(headings: &[&str], rows: &[Vec<String>]) -> Result<()> {
     let mut lines = vec![line(headings.to_vec())];
     lines.extend(rows.iter().map(|row| line(row.iter().map(String::as_str).collect())));
     print(&lines.join("\n"))
+}
+
+/// The named fields of a page's items, as rows of [`print_columns`].
+pub fn items(page: &Value, fields: &[&str]) -> Vec<Vec<String>> {
+    let row = |item: &Value| fields.iter().map(|field| shown(&item[*field])).collect();
+    page["items"].as_array().into_iter().flatten().map(row).collect()
+}
+
+/// A value of an answer in one cell: a text as it is, what is not there as nothing.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.replace('\n', " "),
+        Value::Array(list) => {
+            list.iter().map(shown).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ")
+        }
+        Value::Object(fields) => {
+            // Money and measures read better without the names of their parts.
+            if let (Some(amount), Some(currency)) = (fields.get("amount"), fields.get("currency")) {
+                return format!("{} {}", shown(amount), shown(currency));
+            }
+            let filled = fields.iter().map(|(name, value)| (name, shown(value)));
+            let parts =
+                filled.filter(|(_, text)| !text.is_empty()).map(|(name, text)| format!("{name} {text}"));
+            parts.collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
 }
 
 /// Shows how far long work is, on a terminal.

@@ -2,9 +2,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::backend::{Backend, segment};
+use super::backend::{Backend, segment, with_query};
 use super::{Common, print_json};
 
 /// Look at what was imported of an SSKU, and import by hand
@@ -61,12 +61,12 @@ pub struct MeantFailures {
 }
 
 impl MeantFailures {
-    async fn list(self, backend: &Backend) -> Result<Value> {
+    fn query(self) -> Vec<(&'static str, String)> {
         let mut query = Vec::new();
         query.extend(self.business.map(|business| ("business_id", business.to_string())));
         query.extend(self.reason.map(|reason| ("reason", reason)));
         query.extend(self.parked.then(|| ("parked", "true".to_owned())));
-        backend.get("/v1/silver/failures", &query).await
+        query
     }
 
     async fn judge(self, backend: &Backend, verdict: &str) -> Result<Value> {
@@ -78,17 +78,8 @@ impl MeantFailures {
             self.business.is_some() || self.reason.is_some() || self.parked,
             "say which failures are meant: a business, a reason, or --parked"
         );
-        let mut filter = json!({});
-        if let Some(business) = self.business {
-            filter["business_id"] = json!(business);
-        }
-        if let Some(reason) = self.reason {
-            filter["reason"] = json!(reason);
-        }
-        if self.parked {
-            filter["parked"] = json!(true);
-        }
-        backend.post(&format!("/v1/silver/failures/{verdict}"), &filter).await
+        let path = with_query(&format!("/v1/silver/failures/{verdict}"), &self.query());
+        backend.post(&path, &Value::Null).await
     }
 }
 
@@ -114,7 +105,7 @@ impl SilverCommand {
                 backend.get(&format!("{}/explain", path(business, &shop_sku)), &[]).await
             }
             Self::Stats { hours } => backend.get("/v1/silver/stats", &[("hours", hours.to_string())]).await,
-            Self::Failures { of } => of.list(backend).await,
+            Self::Failures { of } => backend.get("/v1/silver/failures", &of.query()).await,
             Self::Retry { of } => of.judge(backend, "retry").await,
             Self::Drop { of } => of.judge(backend, "drop").await,
         }

@@ -8,18 +8,43 @@ use snippets::{ConfigError, Error, Registry};
 
 use super::backend::Backend;
 use super::exit::{self, Failure};
+use super::snippet_documents::{Content, Document};
 use super::{Common, print, print_columns, print_json, usage};
 use crate::access::{Access, Audited, audited};
 use crate::app::App;
 use crate::config::Config;
 use crate::http::{DropSnippet, Dropped};
 
-/// Check and explain the configuration of snippets
+/// Documents of snippets, and their configuration
 #[derive(Subcommand)]
 pub enum SnippetsCommand {
+    /// Write a document
+    #[command(
+        after_help = "Examples:\n  dvor snippets put offer/card 17 --file card.json\n  echo '{\"a\":1}' | dvor snippets put notes k1 --language ru"
+    )]
+    Put {
+        #[command(flatten)]
+        document: Document,
+        #[command(flatten)]
+        content: Content,
+    },
+    /// Print a document
+    #[command(after_help = "Example:\n  dvor snippets get offer 4093-1275-8842-013 --language en")]
+    Get(Document),
+    /// Delete a document
+    #[command(after_help = "Example:\n  dvor snippets delete notes k1")]
+    Delete(Document),
     /// Check a configuration with everything that it names
-    #[command(after_help = "Example:\n  dvor snippets check snippets/config.pb.txt")]
-    Check { file: PathBuf },
+    #[command(
+        after_help = "Examples:\n  dvor snippets check snippets/config.pb.txt\n  dvor snippets check --snippets-config snippets/config.pb.txt"
+    )]
+    Check {
+        /// The same as --snippets-config
+        file: Option<PathBuf>,
+        /// Instead of the configured file
+        #[arg(long, value_name = "FILE", conflicts_with = "file")]
+        snippets_config: Option<String>,
+    },
     /// Print each option in force for a section, and the section that set it
     #[command(
         after_help = "Example:\n  dvor snippets explain offer/card --snippets-config snippets/config.pb.txt"
@@ -53,7 +78,16 @@ pub enum SnippetsCommand {
 impl SnippetsCommand {
     pub async fn run(self, common: &Common) -> Result<()> {
         match self {
-            Self::Check { file } => check(common, &file),
+            Self::Put { document, content } => document.put(common, &content).await,
+            Self::Get(document) => document.get(common).await,
+            Self::Delete(document) => document.delete(common).await,
+            Self::Check { file, snippets_config } => {
+                let configured = match file {
+                    Some(file) => Some(file),
+                    None => configured(common, snippets_config.as_ref())?,
+                };
+                check(common, configured.as_deref())
+            }
             Self::Explain { name, snippets_config } => {
                 explain(common, &name, configured(common, snippets_config.as_ref())?.as_deref())
             }
@@ -69,7 +103,7 @@ impl SnippetsCommand {
 
 fn configured(common: &Common, flag: Option<&String>) -> Result<Option<PathBuf>> {
     let settings = common.settings_with(&[("snippets_config", flag)])?;
-    Ok(Config::from_settings(&settings).map_err(usage)?.snippets_options.config)
+    Ok(Config::from_settings(&settings).map_err(usage)?.snippets_settings.config)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
@@ -77,16 +111,18 @@ fn refused(error: ConfigError) -> anyhow::Error {
     Failure::of(exit::USAGE, error.to_string())
 }
 
-fn check(common: &Common, file: &Path) -> Result<()> {
-    let (draft, prefixes) = snippets::read(Some(file), &Registry::shipped()).map_err(refused)?;
+fn check(common: &Common, file: Option<&Path>) -> Result<()> {
+    let (draft, prefixes) = snippets::read(file, &Registry::shipped()).map_err(refused)?;
+    let name = file.map_or_else(
+        || "the configuration that comes with Dvor".to_owned(),
+        |file| file.display().to_string(),
+    );
     let count = draft.snippets().count();
-    draft
-        .numbered(&prefixes)
-        .map_err(|error| Failure::of(exit::USAGE, format!("{}: {error}", file.display())))?;
+    draft.numbered(&prefixes).map_err(|error| Failure::of(exit::USAGE, format!("{name}: {error}")))?;
     if common.json {
         return print_json(&json!({ "file": file, "snippets": count }));
     }
-    print(&format!("{} is valid and has {count} snippets", file.display()))
+    print(&format!("{name} is valid and has {count} snippets"))
 }
 
 fn explain(common: &Common, name: &str, file: Option<&Path>) -> Result<()> {
@@ -206,7 +242,7 @@ async fn drop_here(app: &App, file: Option<&Path>, name: &str) -> Result<usize> 
 mod tests {
     use clap::Parser as _;
     use metrics_exporter_prometheus::PrometheusBuilder;
-    use snippets::{Options, Snippets};
+    use snippets::{Settings, Snippets};
 
     use super::*;
     use crate::app::Part;
@@ -245,11 +281,8 @@ mod tests {
             Common { data: folder.path().join("data").to_str().map(str::to_owned), ..Common::default() };
         let metrics = PrometheusBuilder::new().build_recorder().handle();
         let app = App::open(common.load().unwrap(), metrics, Part::Onlooker).await.unwrap();
-        let (store, topics, clock) = (app.store.clone(), app.topics.clone(), app.clock.clone());
-        let options = Options { config: Some(file.clone()), ..Options::default() };
-        Snippets::open(store, topics, app.cluster.clone(), clock, Registry::shipped(), options)
-            .await
-            .unwrap();
+        let settings = Settings { config: Some(file.clone()), ..Settings::default() };
+        Snippets::open(&app.base, settings, Registry::shipped()).await.unwrap();
 
         // Those who name no configuration have the one that comes with Dvor, which knows nothing of these.
         let (code, reason) = outcome(&app, None, "a").await;

@@ -1,7 +1,7 @@
 use anyhow::Result;
 use clap::Subcommand;
-use stages::api::{Acted, FailureItem, StageItem, StageList, TraverseRequest};
-use web::Page;
+use stages::api::{FailureItem, StageItem, StageList, TraverseRequest};
+use web::{Judged, Page};
 
 use super::backend::Backend;
 use super::{Common, print_columns, print_json};
@@ -110,12 +110,18 @@ async fn judge(
     offer: Option<String>,
     verdict: &str,
 ) -> Result<()> {
-    let offer = offer.map(|offer| format!("{offer}/")).unwrap_or_default();
-    let acted: Acted = backend.post(&format!("/v1/stages/{stage}/failures/{offer}{verdict}"), &()).await?;
+    let path = format!("/v1/stages/{stage}/failures");
+    let judged = match offer {
+        Some(offer) => {
+            let () = backend.post(&format!("{path}/{offer}/{verdict}"), &()).await?;
+            Judged { done: 1, failed: 0 }
+        }
+        None => backend.post(&format!("{path}/{verdict}"), &()).await?,
+    };
     if common.json {
-        return print_json(&acted);
+        return print_json(&judged);
     }
-    println!("{} offers", acted.offers);
+    println!("{} offers", judged.done);
     Ok(())
 }
 

@@ -21,7 +21,7 @@ pub enum TopicCommand {
     List,
     /// Print the last records of a topic
     #[command(
-        after_help = "Examples:\n  dvor topic tail offers.changes\n  dvor topic tail offers.changes --limit 5 --follow --json"
+        after_help = "Examples:\n  dvor topic tail offers.changes\n  dvor topic tail offers.changes --limit 5 --follow --json\n  dvor topic tail offers.changes --raw"
     )]
     Tail {
         topic: String,
@@ -31,6 +31,9 @@ pub enum TopicCommand {
         /// Go on printing records as they come
         #[arg(long, short)]
         follow: bool,
+        /// Print payloads as bytes in base64, not decoded
+        #[arg(long)]
+        raw: bool,
     },
     /// Publish one record
     #[command(
@@ -64,7 +67,10 @@ impl TopicCommand {
         let json = common.json;
         let done = match self {
             Self::List => list(&backend, json).await,
-            Self::Tail { topic, limit, follow } => tail(&backend, json, &topic, limit, follow).await,
+            Self::Tail { topic, limit, follow, raw } => {
+                let encoding = if raw { "base64" } else { "decoded" };
+                tail(&backend, json, &topic, limit, follow, encoding).await
+            }
             Self::Publish { topic, payload, key, create } => {
                 publish(&backend, json, &topic, record(key, payload), create).await
             }
@@ -101,15 +107,23 @@ async fn list(backend: &Backend, json: bool) -> Result<()> {
 }
 
 /// With `json`, one record per line.
-async fn tail(backend: &Backend, json: bool, topic: &str, limit: usize, follow: bool) -> Result<()> {
-    let mut query = vec![("limit", limit.to_string())];
+async fn tail(
+    backend: &Backend,
+    json: bool,
+    topic: &str,
+    limit: usize,
+    follow: bool,
+    encoding: &str,
+) -> Result<()> {
+    let encoding = ("encoding", encoding.to_owned());
+    let mut query = vec![("limit", limit.to_string()), encoding.clone()];
     loop {
         let page: Page<RecordItem> = backend.get(&path(topic, "/records"), &query).await?;
         for record in &page.items {
             print(&if json { serde_json::to_string(record)? } else { line(record) })?;
         }
         let Some(cursor) = page.next_cursor.filter(|_| follow) else { return Ok(()) };
-        query = vec![("cursor", cursor)];
+        query = vec![("cursor", cursor), encoding.clone()];
         if page.items.is_empty() {
             tokio::select! {
                 () = tokio::time::sleep(FOLLOW_EVERY) => {}

@@ -3,6 +3,7 @@
 //! `config/default.toml` is the list of all keys and, by its values, of their types; `settings.rs` lays the sources
 //! over it and remembers where each value came from; this file turns the result into a typed [`Config`].
 
+mod flows;
 mod plugins;
 mod settings;
 mod values;
@@ -29,7 +30,7 @@ pub struct Config {
     pub http: Listen,
     pub grpc: Listen,
     pub snippets: Listen,
-    pub snippets_options: snippets::Options,
+    pub snippets_settings: snippets::Settings,
     pub log: Log,
     pub otel: Otel,
     pub limits: Limits,
@@ -37,6 +38,8 @@ pub struct Config {
     pub topic: Topic,
     pub downloads: Downloads,
     pub photos: photos::Settings,
+    /// Kept free by files on the disk of the data folder.
+    pub files_reserve_bytes: u64,
     pub offers: offers::Settings,
     pub feeds: feeds::config::Settings,
     pub stages: stages::Settings,
@@ -63,6 +66,8 @@ pub struct Otel {
 #[derive(Clone, Debug)]
 pub struct Limits {
     pub body_bytes: usize,
+    /// Of all bodies that are in memory.
+    pub bodies_bytes: usize,
     pub request_timeout: Duration,
     /// 0: no limit.
     pub requests_per_second: u32,
@@ -79,6 +84,7 @@ pub struct Limits {
 pub struct Downloads {
     pub allowed: Vec<fetch::IpNet>,
     pub proxy: Option<fetch::Proxy>,
+    pub ports: Vec<u16>,
 }
 
 #[derive(Clone, Debug)]
@@ -107,7 +113,7 @@ impl Config {
             http: settings.read("http", |text: String| text.parse())?,
             grpc: settings.read("grpc", |text: String| text.parse())?,
             snippets: settings.read("snippets", |text: String| text.parse())?,
-            snippets_options: snippets_options(settings)?,
+            snippets_settings: snippets_settings(settings)?,
             log: Log {
                 level: settings.read("log.level", |text: String| values::check_level(text))?,
                 format: settings.read("log.format", |text: String| text.parse())?,
@@ -127,11 +133,13 @@ impl Config {
             downloads: Downloads {
                 allowed: settings.read("allow_private_addresses", values::networks)?,
                 proxy: settings.read("download_proxy", |text: String| values::proxy(&text))?,
+                ports: settings.read("download_ports", Ok)?,
             },
-            photos: photos(settings)?,
-            offers: offer_settings(settings)?,
-            feeds: feed_settings(settings)?,
-            stages: stage_settings(settings)?,
+            photos: flows::photos(settings)?,
+            files_reserve_bytes: files_reserve(settings)?,
+            offers: flows::offers(settings)?,
+            feeds: flows::feeds(settings)?,
+            stages: flows::stages(settings)?,
             plugins: plugins::read(settings)?,
             video_providers: settings.read("video_providers", |providers: Vec<String>| {
                 let parsed = providers.iter().map(|provider| provider.parse().map_err(anyhow::Error::msg));
@@ -143,6 +151,16 @@ impl Config {
             store,
         })
     }
+}
+
+/// What files leave free beyond the store's reserve, at least.
+const MIN_ROOM_ABOVE_STORE: u64 = 512 << 20;
+
+/// Files leave more free than the store needs: an upload is refused while tokens can still be revoked.
+fn files_reserve(settings: &Settings) -> Result<u64> {
+    let (files, store): (u64, u64) =
+        (settings.number("limits.files_reserve_bytes")?, settings.number("embedded.reserve_bytes")?);
+    Ok(files.max(store.saturating_add(MIN_ROOM_ABOVE_STORE)))
 }
 
 fn topic(settings: &Settings) -> Result<Topic> {
@@ -169,8 +187,8 @@ fn is_embedded(urls: &[String]) -> bool {
     urls.iter().any(|url| url.starts_with("embedded:"))
 }
 
-fn snippets_options(settings: &Settings) -> Result<snippets::Options> {
-    Ok(snippets::Options {
+fn snippets_settings(settings: &Settings) -> Result<snippets::Settings> {
+    Ok(snippets::Settings {
         config: file_or_none(settings, "snippets_config")?,
         retry_pause: Duration::from_millis(settings.number("snippets_retry_pause_ms")?),
     })
@@ -186,6 +204,7 @@ fn file_or_none(settings: &Settings, key: &str) -> Result<Option<PathBuf>> {
 fn limits(settings: &Settings) -> Result<Limits> {
     Ok(Limits {
         body_bytes: settings.number("limits.body_bytes")?,
+        bodies_bytes: settings.number("limits.bodies_bytes")?,
         request_timeout: Duration::from_millis(settings.number("limits.request_timeout_ms")?),
         requests_per_second: settings.number("limits.requests_per_second")?,
         requests_burst: settings.number("limits.requests_burst")?,
@@ -194,84 +213,6 @@ fn limits(settings: &Settings) -> Result<Limits> {
         trusted_proxies: settings.read("trusted_proxies", values::networks)?,
         drain: Duration::from_millis(settings.number("limits.drain_ms")?),
         shutdown: Duration::from_millis(settings.number("limits.shutdown_ms")?),
-    })
-}
-
-fn photos(settings: &Settings) -> Result<photos::Settings> {
-    Ok(photos::Settings {
-        max_bytes: settings.number("photos.max_bytes")?,
-        max_pixels: settings.number("photos.max_pixels")?,
-        min_side_pixels: settings.number("photos.min_side_pixels")?,
-        format: settings.read("photos.format", |text: String| values::photo_format(&text))?,
-        downloads: settings.number("photos.downloads")?,
-        decoders: settings.number("photos.decoders")?,
-        idle_timeout: Duration::from_millis(settings.number("photos.idle_timeout_ms")?),
-        total_timeout: Duration::from_millis(settings.number("photos.total_timeout_ms")?),
-    })
-}
-
-fn feed_settings(settings: &Settings) -> Result<feeds::config::Settings> {
-    let minutes = |key: &str| -> Result<Duration> {
-        let minutes: u32 = settings.number(key)?;
-        Ok(Duration::from_mins(u64::from(minutes)))
-    };
-    let defaults = feeds::config::Settings::default();
-    let loads: usize = settings.number("feeds.loads")?;
-    Ok(feeds::config::Settings {
-        period: minutes("feeds.period_minutes")?,
-        min_period: minutes("feeds.min_period_minutes")?,
-        guard_percent: settings.number("feeds.guard_percent")?,
-        max_file_bytes: settings.number("feeds.max_file_bytes")?,
-        keep_tasks: settings.number("feeds.keep_tasks")?,
-        results_patience: minutes("feeds.results_patience_minutes")?,
-        downloads: settings.number("feeds.downloads")?,
-        loads: if loads == 0 { defaults.loads } else { loads },
-        idle_timeout: Duration::from_millis(settings.number("feeds.idle_timeout_ms")?),
-        total_timeout: minutes("feeds.total_timeout_minutes")?,
-        max_namespaces: settings.number("feeds.max_namespaces")?,
-        uploads_per_hour: settings.number("feeds.uploads_per_hour")?,
-        upload_bytes_per_hour: settings.number("feeds.upload_bytes_per_hour")?,
-        ..defaults
-    })
-}
-
-fn offer_settings(settings: &Settings) -> Result<offers::Settings> {
-    let days = |key: &str| -> Result<Duration> {
-        let days: u32 = settings.number(key)?;
-        Ok(Duration::from_hours(24 * u64::from(days)))
-    };
-    Ok(offers::Settings {
-        lifetime: days("offers.lifetime_days")?,
-        feed_lifetime: days("offers.feed_lifetime_days")?,
-        archive_after: days("offers.archive_after_days")?,
-        events_kept: days("offers.events_days")?,
-        revive_within: days("offers.revive_days")?,
-        counter_stripes: settings.number("offers.counter_stripes")?,
-        wait_for_photo: settings.read("offers.wait_for_photo", Ok)?,
-        max_offers: settings.number("offers.max_offers")?,
-    })
-}
-
-fn stage_settings(settings: &Settings) -> Result<stages::Settings> {
-    let most = stages::MAX_DEADLINE.as_millis();
-    let time = |key: &str| -> Result<Duration> {
-        let ms: u64 = settings.number(key)?;
-        if ms == 0 || u128::from(ms) > most {
-            bail!("{}: it is 1 to {most} ms", settings.place(key));
-        }
-        Ok(Duration::from_millis(ms))
-    };
-    let positive = |key: &str| -> Result<u32> {
-        match settings.number(key)? {
-            0 => bail!("{}: it is at least 1", settings.place(key)),
-            number => Ok(number),
-        }
-    };
-    Ok(stages::Settings {
-        ask_timeout: time("stages.ask_timeout_ms")?,
-        deadline: time("stages.deadline_ms")?,
-        walk_per_second: positive("stages.walk_per_second")?,
-        at_once: positive("stages.at_once")? as usize,
     })
 }
 
@@ -315,7 +256,7 @@ fn topics_url(url: String) -> Result<String> {
     match url.as_str() {
         "embedded" | "embedded:" => Ok("embedded:".to_owned()),
         _ if url.starts_with("kafka://") => Ok(url),
-        _ => bail!("topics are embedded or kafka://HOST:PORT, not {url:?}"),
+        _ => bail!("topics are embedded or kafka://HOST:PORT, not {:?}", settings::redact(&url)),
     }
 }
 
@@ -361,6 +302,11 @@ mod tests {
         );
         check("[log]\nformat = \"xml\"", "dvor.toml, line 2: log.format: \"xml\" is not auto, human or json");
         check(
+            "log.level = \"verbose\"",
+            "dvor.toml, line 1: log.level: \"verbose\" is not off, error, warn, info, debug or trace, alone or as \
+             MODULE=LEVEL, joined by commas",
+        );
+        check(
             "otel.endpoint = \"collector:4317\"",
             "dvor.toml, line 1: otel.endpoint: \"collector:4317\" is not an address such as http://127.0.0.1:4317",
         );
@@ -373,6 +319,35 @@ mod tests {
             "allow_private_addresses = [\"10.0.0.0/40\"]",
             "dvor.toml, line 1: allow_private_addresses: \"10.0.0.0/40\" is not a network such as 10.1.0.0/16",
         );
+    }
+
+    #[test]
+    fn no_password_is_repeated_in_an_error() {
+        for text in [
+            "topics = \"kafka//me:hunter2@broker\"",
+            "topics = \"kafk://me:hunter2@broker\"",
+            "otel.endpoint = \"https://me:hunter2@collector\"",
+            "store = \"mysql://me:hunter2@db/dvor\"",
+            "files = \"ftp://me:hunter2@files\"",
+            "download_proxy = \"socks://me:hunter2@proxy\"",
+            "store = \"postgres://me:hunter2@db/dvor",
+            "http = \"http://me:hunter2@127.0.0.1:7080\"",
+            "trusted_proxies = [\"me:hunter2@proxy\"]",
+        ] {
+            let error = format!("{:#}", config(text, &[]).unwrap_err());
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+        let env = [("DVOR_STORE", "postgre://me:hunter2@db")];
+        assert!(!format!("{:#}", config("", &env).unwrap_err()).contains("hunter2"));
+    }
+
+    /// An upload must be refused while the store still takes writes.
+    #[test]
+    fn files_leave_more_free_than_the_store() {
+        for text in ["", "embedded.reserve_bytes = 8_589_934_592", "limits.files_reserve_bytes = 0"] {
+            let config = config(text, &[]).unwrap();
+            assert!(config.files_reserve_bytes >= config.store_options.reserve_bytes + (512 << 20), "{text}");
+        }
     }
 
     #[test]

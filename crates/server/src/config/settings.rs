@@ -75,7 +75,7 @@ impl Settings {
             }
             let key = rest.to_lowercase().replace("__", ".");
             let Some(entry) = self.entries.iter().find(|entry| entry.key == key) else {
-                match closest(&key, self.entries.iter().map(|entry| entry.key.as_str()), 0.88) {
+                match closest(&key, self.entries.iter().map(|entry| entry.key.as_str()), 0.86) {
                     Some(known) => bail!(
                         "{name} is not a setting; did you mean DVOR_{}?",
                         known.replace('.', "__").to_uppercase()
@@ -84,8 +84,10 @@ impl Settings {
                 }
             };
             let source = Source::Environment { name: name.clone() };
-            let value = value_of_text(&entry.value, &text)
-                .ok_or_else(|| anyhow!("{name}: {text:?} is not {}", describe(&entry.key, &entry.value)))?;
+            let value = value_of_text(&entry.value, &text).ok_or_else(|| {
+                let text = without_passwords(&text);
+                anyhow!("{name}: {text:?} is not {}", describe(&entry.key, &entry.value))
+            })?;
             self.set(&key, value, source)?;
         }
         Ok(())
@@ -137,7 +139,9 @@ impl Settings {
     pub fn read<T: DeserializeOwned, R>(&self, key: &str, make: impl FnOnce(T) -> Result<R>) -> Result<R> {
         let entry = self.entry(key)?;
         let value = entry.value.clone().try_into().map_err(anyhow::Error::from);
-        value.and_then(make).map_err(|error| anyhow!("{}: {error}", self.place(key)))
+        value
+            .and_then(make)
+            .map_err(|error| anyhow!("{}: {}", self.place(key), without_passwords(&error.to_string())))
     }
 
     fn entry(&self, key: &str) -> Result<&Entry> {
@@ -203,6 +207,29 @@ pub fn redact(text: &str) -> String {
         _ => parameter.to_owned(),
     });
     format!("{before}?{}", parameters.collect::<Vec<_>>().join("&"))
+}
+
+/// A sentence that may repeat a mistyped url, without what stands between a name and an `@`.
+fn without_passwords(text: &str) -> String {
+    let ends_a_name = |found: char| found.is_whitespace() || "\"'/".contains(found);
+    let mut shown = String::new();
+    let mut parts = text.split('@').peekable();
+    while let Some(part) = parts.next() {
+        let word = part.rfind(ends_a_name).map_or(0, |at| at + 1);
+        match part[word..].find(':').filter(|_| parts.peek().is_some()) {
+            Some(colon) => {
+                shown.push_str(&part[..=word + colon]);
+                shown.push_str("***@");
+            }
+            None => {
+                shown.push_str(part);
+                if parts.peek().is_some() {
+                    shown.push('@');
+                }
+            }
+        }
+    }
+    shown
 }
 
 /// Dotted keys with their values and lines, in the order of the text.
@@ -312,6 +339,8 @@ mod tests {
     fn a_variable_that_looks_like_a_key_is_refused_and_others_are_left_alone() {
         let error = environment("DVOR_LOG_LEVEL", "debug").unwrap_err().to_string();
         assert_eq!(error, "DVOR_LOG_LEVEL is not a setting; did you mean DVOR_LOG__LEVEL?");
+        let error = environment("DVOR_HTPP", "1").unwrap_err().to_string();
+        assert_eq!(error, "DVOR_HTPP is not a setting; did you mean DVOR_HTTP?");
         let error = environment("DVOR_LIMITS__CONNECTIONS", "many").unwrap_err().to_string();
         assert_eq!(error, "DVOR_LIMITS__CONNECTIONS: \"many\" is not a whole number");
         for other in ["DVOR_SERVICE_HOST", "DVOR_PORT_7080_TCP", "DVOR_TEST_POSTGRES", "DVOR_TOKEN", "HTTP"] {

@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use anyhow::{Result, anyhow, bail};
 
+use super::settings::redact;
+
 /// An address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listen(pub SocketAddr);
@@ -48,10 +50,16 @@ impl FromStr for LogFormat {
     }
 }
 
+/// A word alone must be a level: taken as the name of a module, it would silence everything else.
 pub(super) fn check_level(level: String) -> Result<String> {
-    tracing_subscriber::EnvFilter::builder()
-        .parse(&level)
-        .map_err(|_| anyhow!("{level:?} is not error, warn, info, debug, trace or directives of them"))?;
+    let is_named =
+        |part: &str| part.contains('=') || part.trim().parse::<tracing::level_filters::LevelFilter>().is_ok();
+    let parses = tracing_subscriber::EnvFilter::builder().parse(&level).is_ok();
+    if !parses || !level.split(',').all(is_named) {
+        bail!(
+            "{level:?} is not off, error, warn, info, debug or trace, alone or as MODULE=LEVEL, joined by commas"
+        );
+    }
     Ok(level)
 }
 
@@ -60,7 +68,7 @@ pub(super) fn check_collector(text: String) -> Result<Option<String>> {
     match text.strip_prefix("http://") {
         Some(host) if !host.is_empty() => Ok(Some(text)),
         None if text.is_empty() => Ok(None),
-        _ => bail!("{text:?} is not an address such as http://127.0.0.1:4317"),
+        _ => bail!("{:?} is not an address such as http://127.0.0.1:4317", redact(&text)),
     }
 }
 

@@ -69,7 +69,7 @@ async fn judge(app: &App, turn: usize) -> Result<()> {
         moderator: "sample moderator".to_owned(),
     };
     let message = topics::Message::new(id.to_string(), opinion.encode_to_vec());
-    app.topics.publish(offers::OPINIONS_TOPIC, vec![message]).await.context("an opinion")?;
+    app.topics.publish(model::topics::MODERATION_OPINIONS, vec![message]).await.context("an opinion")?;
     Ok(())
 }
 

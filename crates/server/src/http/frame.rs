@@ -45,7 +45,7 @@ pub async fn framed<A: Future<Output = Response>>(
     let app = &door.app;
     let began = Instant::now();
     let id = RequestId::of(request.headers());
-    let language = Language::of(request.headers());
+    let language = web::language(request.headers());
     let grpc = is_grpc(request.headers());
     let method = request.method().clone();
     let span = tracing::info_span!(
@@ -66,7 +66,9 @@ pub async fn framed<A: Future<Output = Response>>(
     // Pinned here, for each function that takes it by value would make the future of the call as large again.
     let answered = pin!(async {
         match door.admit(request).await {
-            Ok(request) => answer(request).await,
+            // gRPC bounds its messages itself.
+            Ok(request) if grpc || brings_a_feed(route) => answer(request).await,
+            Ok(request) => app.bodies.metered(request, answer).await,
             Err(problem) => problem.into_response(),
         }
     });
@@ -87,8 +89,11 @@ pub async fn framed<A: Future<Output = Response>>(
 
 /// A feed takes as long as its sender needs, who has a limit of silence of their own.
 fn time_limit(app: &App, route: &str) -> Duration {
-    let brings_a_feed = route.ends_with("/uploads") || route == "/v1/parsed-feeds";
-    if brings_a_feed { UPLOAD_TIMEOUT } else { app.config.limits.request_timeout }
+    if brings_a_feed(route) { UPLOAD_TIMEOUT } else { app.config.limits.request_timeout }
+}
+
+fn brings_a_feed(route: &str) -> bool {
+    route.ends_with("/uploads") || route == "/v1/parsed-feeds"
 }
 
 /// Ends a call that takes too long or panics.

@@ -1,15 +1,16 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
+use axum::{Extension, Json};
 use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
+use crate::process_metrics;
 use web::Access;
 use web::{Code, FieldError, Problem, ProblemBody, Result};
 
@@ -23,13 +24,14 @@ pub fn routes() -> OpenApiRouter<App> {
 #[derive(Serialize, utoipa::ToSchema)]
 struct Health {
     status: &'static str,
-    version: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'static str>,
     /// What does not keep the process from its work, but somebody should see to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<FieldError>,
 }
 
-const WELL: Health = Health { status: "ok", version: env!("CARGO_PKG_VERSION"), warnings: Vec::new() };
+const WELL: Health = Health { status: "ok", version: Some(env!("CARGO_PKG_VERSION")), warnings: Vec::new() };
 
 /// The process runs.
 #[utoipa::path(get, path = "/healthz", tag = "running", responses((status = 200, body = Health)))]
@@ -37,12 +39,13 @@ async fn healthz() -> Json<Health> {
     Json(WELL)
 }
 
-/// The process can take work. If not, `errors` says which part is in the way; `warnings` are for people.
+/// The process can take work. If not, `errors` says which part is in the way; `warnings` are for people. Without an access
+/// token only the status is told.
 #[utoipa::path(get, path = "/readyz", tag = "running", responses(
     (status = 200, body = Health),
     (status = 503, body = ProblemBody, content_type = "application/problem+json"),
 ))]
-async fn readyz(State(app): State<App>) -> Result<Json<Health>> {
+async fn readyz(State(app): State<App>, access: Option<Extension<Access>>) -> Result<Json<Health>> {
     let mut errors = Vec::new();
     if app.ending.is_called() {
         errors.push(not_ready("process", "ending", "the process is ending".to_owned()));
@@ -51,6 +54,11 @@ async fn readyz(State(app): State<App>) -> Result<Json<Health>> {
     // Embedded topics are rows of the store, which was just asked.
     if !app.config.topics.starts_with("embedded:") {
         errors.extend(check("topics", app.topics.list()).await);
+    }
+    errors.extend(check("files", app.files.health()).await);
+    if access.is_none() {
+        let refused = || Problem::new(Code::Unavailable, "not ready");
+        return if errors.is_empty() { Ok(Json(Health { version: None, ..WELL })) } else { Err(refused()) };
     }
     if errors.is_empty() {
         return Ok(Json(Health { warnings: warnings(&app).await, ..WELL }));
@@ -95,5 +103,6 @@ fn not_ready(part: &str, code: &str, message: String) -> FieldError {
 ))]
 async fn metrics(State(app): State<App>, access: Access) -> Result<impl IntoResponse> {
     access.require_service()?;
+    process_metrics::sample(&app.config.data);
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], app.metrics.render()))
 }

@@ -1,6 +1,7 @@
 //! The HTTP port: one router, of which `/openapi.json` is generated, inside one frame and behind one door.
 
 mod admin;
+mod bodies;
 mod console;
 mod crowd;
 mod frame;
@@ -26,6 +27,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub use admin::{BackupItem, BackupState, Backups, CreatedToken, MemberItem, NewBackup, Row, TableInfo};
 pub use admin::{DropSnippet, Dropped};
+pub use bodies::Bodies;
 pub use frame::frame;
 pub use listen::{Abandoned, bind, routed, serve};
 pub use snippets::SnippetsPort;
@@ -83,7 +85,7 @@ fn routes(app: &App) -> (Router<App>, OpenApi) {
 
 /// Flow crates have a state of their own.
 fn photo_routes(app: &App) -> OpenApiRouter<App> {
-    photos::api::http::routes(app.config.photos.max_bytes).with_state(app.photos.clone())
+    photos::api::routes(app.config.photos.max_bytes).with_state(app.photos.clone())
 }
 
 /// Everything of the HTTP port. The console shows the snippets of this process, if it has their role.

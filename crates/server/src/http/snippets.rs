@@ -36,7 +36,7 @@ impl SnippetsPort {
     pub fn new(door: Door, snippets: Snippets) -> Arc<Self> {
         let body_limit = DefaultBodyLimit::max(door.app.config.limits.body_bytes);
         let (probes, _) = health::routes().split_for_parts();
-        let routes = snippets::api::http::routes(snippets.clone())
+        let routes = snippets::api::routes(snippets.clone())
             .merge(probes.with_state(door.app.clone()))
             .layer(body_limit)
             .layer(from_fn_with_state(door.clone(), frame));

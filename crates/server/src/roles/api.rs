@@ -24,9 +24,7 @@ pub async fn start(
     tasks: &Tasks,
 ) -> Result<()> {
     if app.config.roles.has(Role::Api) {
-        for topic in offers::TOPICS {
-            app.topics.ensure(topic, app.config.topic.partitions).await?;
-        }
+        app.topics.ensure_all(&offers::TOPICS).await?;
     }
     let door = |address| Door { app: app.clone(), address };
     let serve = |port: TcpListener, calls| {

@@ -14,12 +14,8 @@ const SWEEP_EVERY: Duration = Duration::from_secs(600);
 /// Lets go of files that their owners have released, and deletes what nobody holds. Runs with the role `relay`, which
 /// carries the releases.
 pub async fn start(app: &App, tasks: &Tasks) -> Result<()> {
-    app.topics.ensure(files::RELEASES, app.config.topic.partitions).await?;
-    let (topics, releases) = (app.topics.clone(), app.files.releases());
-    let shutdown = tasks.shutdown().clone();
-    tasks.spawn("file releases", async move {
-        topics::consume::run(topics, files::RELEASES, GROUP, releases, shutdown).await;
-    });
+    app.topics.ensure_all(&[files::RELEASES]).await?;
+    topics::consume::start(tasks, &app.topics, files::RELEASES, GROUP, app.files.releases());
     tasks.spawn("file sweep", sweep(app.clone(), tasks.shutdown().clone()));
     Ok(())
 }

@@ -1,17 +1,9 @@
-//! What a process can do. Each role is one file with a function that starts its work; a new role is a new file, a name in
-//! [`Role`] and a line in [`start`].
+//! What a process can do: the names of the roles, and one list of calls that starts them. The work of a role is its flow
+//! crate's `start`; what belongs to no flow crate has a file here.
 
 pub mod api;
-mod feed_loader;
-mod feed_processor;
 mod files;
-mod offers_scheduler;
-mod photos;
-mod relay;
-mod silver;
 mod snippets;
-mod stages;
-mod united;
 
 use std::fmt;
 
@@ -77,36 +69,40 @@ impl Role {
 
 /// Starts the work of all roles of this process.
 pub async fn start(app: &App, ports: Ports, tasks: &Tasks) -> Result<()> {
-    stages::watch_registry(app, tasks);
-    silver::watch(app, tasks);
-    if app.config.roles.has(Role::Relay) {
-        relay::start(app, tasks);
+    let has = |role| app.config.roles.has(role);
+    // Every process that can write offers knows what stages want to hear of.
+    app.stages.watch(tasks);
+    if has(Role::Api) || has(Role::United) || has(Role::Silver) {
+        app.silver.watch(tasks);
+    }
+    if has(Role::Relay) {
+        tasks.spawn("relay", topics::relay::run(app.topics.clone(), tasks.shutdown().clone()));
         files::start(app, tasks).await?;
     }
     let snippets = match ports.snippets {
         Some(port) => Some(snippets::start(app, port, tasks).await?),
         None => None,
     };
-    if app.config.roles.has(Role::OffersScheduler) {
-        offers_scheduler::start(app, tasks).await?;
+    if has(Role::OffersScheduler) {
+        app.offers.start(tasks).await?;
     }
-    if app.config.roles.has(Role::Photos) {
-        photos::start(app, tasks).await?;
+    if has(Role::Photos) {
+        app.photos.start(tasks).await?;
     }
-    if app.config.roles.has(Role::Stages) {
-        stages::start(app, tasks).await?;
+    if has(Role::Stages) {
+        app.stages.start(&app.config.plugins, tasks).await?;
     }
-    if app.config.roles.has(Role::FeedLoader) {
-        feed_loader::start(app, tasks);
+    if has(Role::FeedLoader) {
+        app.feeds.start_loader(tasks);
     }
-    if app.config.roles.has(Role::FeedProcessor) {
-        feed_processor::start(app, tasks).await?;
+    if has(Role::FeedProcessor) {
+        app.feeds.start_processor(tasks).await?;
     }
-    if app.config.roles.has(Role::United) {
-        united::start(app, tasks).await?;
+    if has(Role::United) {
+        app.united.start(tasks).await?;
     }
-    if app.config.roles.has(Role::Silver) {
-        silver::start(app, tasks).await?;
+    if has(Role::Silver) {
+        app.silver.start(tasks).await?;
     }
     // The ports come last: whoever finds them open finds everything behind them.
     api::start(app, ports.http, ports.grpc, snippets, tasks).await

@@ -11,22 +11,16 @@ use crate::http::{self, Abandoned, SnippetsPort};
 
 /// Serves snippets on their own port, makes them from topics, and reads their configuration anew on SIGHUP.
 pub async fn start(app: &App, port: Taken, tasks: &Tasks) -> Result<Snippets> {
-    let opened = Snippets::open(
-        app.store.clone(),
-        app.topics.clone(),
-        app.cluster.clone(),
-        app.clock.clone(),
-        Registry::shipped(),
-        app.config.snippets_options.clone(),
-    );
+    let settings = app.config.snippets_settings.clone();
+    let opened = Snippets::open(&app.base, settings, Registry::shipped());
     let snippets = opened.await.map_err(|error| match error {
         snippets::Error::Config(error) => Failure::of(exit::USAGE, format!("snippets: {error}")),
-        snippets::Error::Store(error) => anyhow::Error::new(error),
+        snippets::Error::Engine(error) => anyhow::Error::new(error),
         error => anyhow::Error::new(error),
     })?;
     // Nobody else has set it: the role is started once.
     let _ = app.snippets.set(snippets.clone());
-    snippets::start(&snippets, app.config.topic.partitions, tasks);
+    snippets.start(tasks);
     let mut hangups = signal(SignalKind::hangup())?;
     let (reloaded, shutdown) = (snippets.clone(), tasks.shutdown().clone());
     tasks.spawn("snippets reload", async move {

@@ -21,11 +21,15 @@ const HOSTILE: &str = "</td></table><img src=x onerror=\"document.title='taken'\
 /// Offers of several sellers in the folder of a server that is not started yet; the first of them have been given up by the
 /// stage `photos`, which takes hours by itself.
 async fn seed(data: &Path) -> Vec<OfferId> {
-    let tables = [offers::tables(), topics::tables(), cluster::tables(), files::tables()].concat();
+    let tables = [offers::tables(), spine::tables()].concat();
     let url = format!("embedded:{}", data.join("store").display());
     let store = Store::open(&[url], Schema::new(tables), &store::Options::default()).await.unwrap();
     let catalog = catalog::Catalog::shipped();
-    let offers = Offers::new(store.clone(), Clock::system(), offers::Settings::default(), catalog);
+    let offers = Offers::new(
+        &spine::Base::alone(store.clone(), Clock::system()),
+        offers::Settings::default(),
+        catalog,
+    );
     let actor = offers::write::by_api("test", "create");
     let mut ids = Vec::new();
     for number in 0..30 {

@@ -4,16 +4,19 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod access;
+mod bounds;
 mod cli;
 mod configuration;
 mod connections;
 mod demo;
 mod docs;
+mod doors;
 mod feeds;
 mod grpc;
 mod http;
 mod knowledge;
 mod life;
+mod look;
 mod master_data;
 mod offers;
 mod plugin;

@@ -219,12 +219,14 @@ async fn a_bad_message_stops_nothing_and_is_retried() {
     let post = async |path: &str, body: Value| {
         answer(server.request(Method::POST, path).bearer_auth(&admin).json(&body)).await
     };
-    assert_eq!(post("/v1/silver/failures/retry", json!({"reason": "weight"})).await.1["failures"], 1);
-    assert_eq!(post("/v1/silver/failures/drop", json!({"business_id": 10})).await.1["failures"], 0);
-    assert_eq!(post("/v1/silver/failures/forgive", json!({})).await.0, 404);
-    assert_eq!(post("/v1/silver/failures/drop", json!({"bussiness": 10})).await.0, 422);
-    assert_eq!(post("/v1/silver/failures/drop", json!({"business_id": 9})).await.1["failures"], 1);
-    assert_eq!(post("/v1/silver/failures/9:worse/drop", json!({})).await.0, 404);
+    assert_eq!(post("/v1/silver/failures/retry?reason=weight", json!(null)).await.1["done"], 1);
+    assert_eq!(post("/v1/silver/failures/drop?business_id=10", json!(null)).await.1["done"], 0);
+    assert_eq!(post("/v1/silver/failures/forgive", json!(null)).await.0, 404);
+    assert_eq!(post("/v1/silver/failures/drop?bussiness=10", json!(null)).await.0, 400);
+    assert_eq!(post("/v1/silver/failures/drop?business_id=9", json!(null)).await.1["done"], 1);
+    assert_eq!(post("/v1/silver/failures/9:worse/drop", json!(null)).await.0, 404);
+    let dropped = server.command(&["silver", "drop", "9", "worse"]);
+    assert_eq!(dropped.code, 3, "{dropped:?}");
 }
 
 #[tokio::test]

@@ -116,7 +116,7 @@ async fn an_uploaded_photo_is_shown_by_its_sellers_offers_alone() {
     assert_eq!(upload(&other).await.0, 404);
     let (status, uploaded) = upload(&own).await;
     assert_eq!(status, 201, "{uploaded}");
-    let address = format!("/photos/{}/original", uploaded["hash"].as_str().unwrap());
+    let address = format!("/photos/{}/1600", uploaded["hash"].as_str().unwrap());
     assert_eq!(uploaded["url"], address);
 
     for (token, seller, state, code) in
@@ -140,7 +140,7 @@ async fn an_uploaded_photo_is_shown_by_its_sellers_offers_alone() {
     }
     // A feed or an API that sends anything else of this form is told so.
     let mut body = phone("a");
-    body["photos"] = json!([{"url": "/photos/abc/original"}]);
+    body["photos"] = json!([{"url": "/photos/abc/1600"}]);
     let (status, refused) =
         answer(server.request(Method::POST, "/v1/offers").bearer_auth(&own).json(&body)).await;
     assert_eq!((status.as_u16(), &refused["errors"][0]["code"]), (422, &json!("bad_url")), "{refused}");

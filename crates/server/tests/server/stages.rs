@@ -63,7 +63,7 @@ async fn stages_are_listed_paused_and_resumed_by_admins_alone() {
     assert_eq!(post(&admin, "/v1/stages/nothing/pause", json!(null)).await.0, 404);
     assert_eq!(post(&admin, "/v1/stages/photos/failures/forget", json!(null)).await.0, 404);
     let (status, acted) = post(&admin, "/v1/stages/photos/failures/retry", json!(null)).await;
-    assert_eq!((status.as_u16(), &acted["offers"]), (200, &json!(0)));
+    assert_eq!((status.as_u16(), &acted["done"]), (200, &json!(0)));
     let (status, failures) = server.get_as(&admin, "/v1/stages/photos/failures?limit=5").await;
     assert_eq!((status.as_u16(), failures), (200, json!({"items": [], "next_cursor": null})));
 }

@@ -8,8 +8,9 @@ use e2e::load::bare_fjall::BareFjall;
 use e2e::load::{OfferRows, offers as load, seller_name};
 use kit::{Clock, Shutdown};
 use offers::autoload::Batches;
-use offers::{FEED_OFFERS_TOPIC, Offers, Settings};
+use offers::{Offers, Settings};
 use prost::Message as _;
+use spine::Base;
 use topics::{Message, Topics};
 use wire::feeds::feed_message::Kind;
 use wire::feeds::{FeedBatch, FeedMessage, FeedRecord};
@@ -33,9 +34,10 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let store = load::open(&folder.path().join("ours")).await?;
     let catalog = catalog::Catalog::shipped();
     let category = load::easy_category(&catalog);
-    let offers = Offers::new(store.clone(), Clock::system(), Settings::default(), catalog);
-    let topics = Topics::open("embedded:", store, topics::Tokens::all(), topics::Options::default())?;
-    topics.ensure(FEED_OFFERS_TOPIC, PARTITIONS).await?;
+    let base = Base::alone(store, Clock::system());
+    let offers = Offers::new(&base, Settings::default(), catalog);
+    let topics = base.topics;
+    topics.ensure(model::topics::FEED_OFFERS, PARTITIONS).await?;
     let mut rates = Vec::new();
     for task in 1..=2 {
         publish(&topics, arguments, &category, task).await?;
@@ -73,7 +75,7 @@ async fn publish(topics: &Topics, arguments: &Arguments, category: &str, task: i
                 ..FeedMessage::default()
             };
             let message = Message::new(seller.as_str(), message.encode_to_vec());
-            topics.publish(FEED_OFFERS_TOPIC, vec![message]).await?;
+            topics.publish(model::topics::FEED_OFFERS, vec![message]).await?;
         }
     }
     Ok(())
@@ -98,10 +100,10 @@ async fn consume(topics: &Topics, offers: &Offers) -> anyhow::Result<Duration> {
     let shutdown = Shutdown::new();
     let running = tokio::spawn({
         let (topics, handler, shutdown) = (topics.clone(), Batches(offers.clone()), shutdown.clone());
-        async move { topics::consume::run(topics, FEED_OFFERS_TOPIC, GROUP, handler, shutdown).await }
+        async move { topics::consume::run(topics, model::topics::FEED_OFFERS, GROUP, handler, shutdown).await }
     });
     loop {
-        let lag: i64 = topics.lag(FEED_OFFERS_TOPIC, GROUP).await?.iter().map(|lag| lag.lag).sum();
+        let lag: i64 = topics.lag(model::topics::FEED_OFFERS, GROUP).await?.iter().map(|lag| lag.lag).sum();
         if lag == 0 {
             break;
         }

@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     /// Offers of the measured file.
     #[arg(long, default_value_t = 200_000)]
     offers: u64,
-    /// Also read a packed file of so many gigabytes, made while it is read, and tell the memory it took.
+    /// Also read a packed file of this size, made while it is read, and print the memory it took.
     #[arg(long)]
     gigabytes: Option<u64>,
     /// How often each is measured; the best counts.

@@ -133,7 +133,7 @@ fn titles(catalog: &Catalog) -> Vec<Title> {
             let category = random.random_range(0..catalog.categories().len());
             let found = &catalog.categories()[category];
             let russian = random.random_bool(0.7);
-            let language = if russian { catalog::Language::Ru } else { catalog::Language::En };
+            let language = if russian { catalog::Language::Russian } else { catalog::Language::English };
             let synonyms = if russian { &found.synonyms.ru } else { &found.synonyms.en };
             let thing = synonyms.choose(&mut random).map_or(found.names.get(language), String::as_str);
             let model = format!(

@@ -15,6 +15,7 @@ use kit::{Clock, Timestamp};
 use prost::Message as _;
 use silver::Silver;
 use silver::consume::Shipments;
+use spine::Base;
 use store::{Options, Schema, Store, Tx};
 use topics::Record;
 use topics::consume::Handler as _;
@@ -46,10 +47,10 @@ struct Bench {
 
 pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
-    let tables = [united::tables(), silver::tables(), topics::tables(), cluster::tables()].concat();
+    let tables = [united::tables(), silver::tables(), spine::tables()].concat();
     let url = format!("embedded:{}", folder.path().join("ours").display());
     let store = Store::open(&[url], Schema::new(tables), &Options::default()).await?;
-    let united = United::new(store.clone(), Clock::system(), Catalog::shipped());
+    let united = United::new(&Base::alone(store.clone(), Clock::system()), Catalog::shipped());
     let bare = Arc::new(BareFjall::open(&folder.path().join("bare"))?);
     let handler = Shipments(Silver::new(united));
     let mut bench = Bench { store, handler, bare, messages: arguments.messages, edition: 1 };
@@ -87,7 +88,7 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 impl Bench {
-    /// The messages of an edition in which so many percent of the offers have changed since the one before.
+    /// The messages of an edition in which this share of the offers, in percent, has changed since the last one.
     fn records(&self, edition: i64, percent: u32) -> Vec<Record> {
         let record = |message: u32| {
             let business = message % BUSINESSES + 1;

@@ -38,7 +38,7 @@ const FAR: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 /// What one measurement found.
 #[derive(Debug, Deserialize, Serialize)]
-struct Found {
+struct Measured {
     restart_ms: u64,
     late_p99_ms: u64,
     late_p50_ms: u64,
@@ -68,7 +68,7 @@ pub(crate) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// A process of its own, so that its memory is its own.
-fn child(arguments: &Arguments, pending: u64) -> anyhow::Result<Found> {
+fn child(arguments: &Arguments, pending: u64) -> anyhow::Result<Measured> {
     let folder = tempfile::tempdir()?;
     let number = |name: &str, value: u64| [format!("--{name}"), value.to_string()];
     let output = Command::new(std::env::current_exe()?)
@@ -84,7 +84,7 @@ fn child(arguments: &Arguments, pending: u64) -> anyhow::Result<Found> {
     serde_json::from_slice(&output.stdout).context("what it found")
 }
 
-async fn measure(folder: &Path, arguments: &Arguments) -> anyhow::Result<Found> {
+async fn measure(folder: &Path, arguments: &Arguments) -> anyhow::Result<Measured> {
     let url = format!("embedded:{}", folder.join("store").display());
     let category = easy_category(&catalog::Catalog::shipped());
     let schedule = Arc::new(Schedule::new(arguments.due_per_second));
@@ -101,7 +101,7 @@ async fn measure(folder: &Path, arguments: &Arguments) -> anyhow::Result<Found> 
     late.sort_unstable();
     let at = |share: f64| late[((late.len() - 1) as f64 * share) as usize] / 1_000;
     let found =
-        Found { restart_ms, late_p99_ms: at(0.99), late_p50_ms: at(0.5), memory_mb: resident()? >> 20 };
+        Measured { restart_ms, late_p99_ms: at(0.99), late_p50_ms: at(0.5), memory_mb: resident()? >> 20 };
     world.close().await?;
     Ok(found)
 }

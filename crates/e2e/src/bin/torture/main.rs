@@ -1,5 +1,6 @@
 //! `cargo xtask torture`: kills and breaks real processes at random moments, and checks what is left.
 
+mod doors;
 mod feeds;
 mod offers;
 mod silver;
@@ -14,6 +15,8 @@ use e2e::torture::Arguments;
 #[derive(Parser)]
 #[command(about)]
 enum Name {
+    /// Behaves badly at the doors of the program, and measures what another seller notices of it
+    Doors(doors::Arguments),
     /// Kills the program at random moments while feeds are fetched and uploaded
     Feeds(Arguments),
     /// Kills the program at random moments while offers are written by hand, judged, and loaded by feeds
@@ -33,6 +36,7 @@ enum Name {
 fn main() -> anyhow::Result<()> {
     let waiting = tokio::runtime::Runtime::new()?;
     match Name::parse() {
+        Name::Doors(arguments) => waiting.block_on(doors::run(&arguments)),
         Name::Feeds(arguments) => waiting.block_on(feeds::run(&arguments)),
         Name::Offers(arguments) => waiting.block_on(offers::run(&arguments)),
         Name::Silver(arguments) => waiting.block_on(silver::run(&arguments)),

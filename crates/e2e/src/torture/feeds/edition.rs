@@ -48,7 +48,7 @@ impl Edition {
     }
 }
 
-/// The edition that has so many records.
+/// The edition with this number of records.
 pub(super) fn number_of(records: u64) -> Option<u64> {
     records.checked_sub(RECORDS)
 }

@@ -90,7 +90,7 @@ impl Party for Feeders {
     }
 }
 
-/// Kills `dvor serve` on the folder so many times under load, and checks.
+/// Kills `dvor serve` on the folder `kills` times under load, and checks.
 pub async fn run(folder: &Path, plan: &Kills) -> anyhow::Result<Report> {
     let mut feeders = Feeders::new(plan.seed).await?;
     let slowest = drive(folder, plan, &mut [&mut feeders]).await?;

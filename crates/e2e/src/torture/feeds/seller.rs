@@ -17,7 +17,7 @@ use crate::torture::cabinet::get;
 
 /// Between two looks at a load.
 const LOOK: Duration = Duration::from_millis(25);
-/// After so many looks the next file comes, whether the last is loaded or not.
+/// After this number of looks the next file comes, whether the last is loaded or not.
 const LOOKS: u32 = 30;
 
 /// How the files of a feed come in.

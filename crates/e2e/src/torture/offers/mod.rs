@@ -74,7 +74,7 @@ impl Party for People {
     }
 }
 
-/// Kills `dvor serve` on the folder so many times under load, and checks.
+/// Kills `dvor serve` on the folder `kills` times under load, and checks.
 pub async fn run(folder: &Path, plan: &Kills, category: &str) -> anyhow::Result<Report> {
     let mut people = People::new(category, plan.seed);
     let slowest = drive(folder, plan, &mut [&mut people]).await?;

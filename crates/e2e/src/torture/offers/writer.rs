@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 use crate::http::{Answer, Client};
 
 /// How many offers a writer makes before it only changes them.
-const MOST_OFFERS: usize = 60;
+const MAX_OFFERS: usize = 60;
 
 pub struct Writer {
     pub seller: String,
     category: String,
     rng: StdRng,
     /// The newest version of each offer that was acknowledged, and its price.
-    pub known: BTreeMap<String, Known>,
+    pub known: BTreeMap<String, Acknowledged>,
     pub acknowledged: u64,
     opinions: u64,
 }
 
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct Acknowledged {
     pub version: i64,
     pub price: Option<String>,
     pub status: String,
@@ -91,7 +91,7 @@ impl Writer {
     fn next(&mut self) -> (&'static str, String, String, Value, Option<String>) {
         let json = "content-type: application/json\r\n".to_owned();
         let price = || json!({"amount": "100.00", "currency": "RUB"});
-        if self.known.is_empty() || (self.known.len() < MOST_OFFERS && self.rng.random_bool(0.3)) {
+        if self.known.is_empty() || (self.known.len() < MAX_OFFERS && self.rng.random_bool(0.3)) {
             let body = json!({
                 "seller_id": self.seller,
                 "category": {"id": self.category},
@@ -151,9 +151,9 @@ impl Writer {
     }
 }
 
-fn known(offer: &Value) -> anyhow::Result<Known> {
+fn known(offer: &Value) -> anyhow::Result<Acknowledged> {
     let version = offer["version"].as_i64();
     let version = version.ok_or_else(|| anyhow::anyhow!("an offer without a version: {offer}"))?;
     let price = offer["price"]["amount"].as_str().map(str::to_owned);
-    Ok(Known { version, price, status: offer["status"].as_str().unwrap_or_default().to_owned() })
+    Ok(Acknowledged { version, price, status: offer["status"].as_str().unwrap_or_default().to_owned() })
 }

@@ -73,7 +73,7 @@ impl Party for Businesses {
     }
 }
 
-/// Kills `dvor serve` on the folder so many times under load, and checks.
+/// Kills `dvor serve` on the folder `kills` times under load, and checks.
 pub async fn run(folder: &Path, plan: &Kills, category: &str) -> anyhow::Result<Report> {
     let mut businesses = Businesses::new(category, plan.seed);
     let slowest = drive(folder, plan, &mut [&mut businesses]).await?;

@@ -92,7 +92,7 @@ impl<'a> Way<'a> {
         Ok(())
     }
 
-    /// A seller with so many offers is mapped, and all of them change while they are walked over.
+    /// A seller with this number of offers is mapped, and all of them change while they are walked over.
     pub async fn late_mapping(&mut self, offers: usize) -> anyhow::Result<()> {
         let (seller, business) = (self.seller("late"), self.business);
         let lines = |weight: usize| -> String {

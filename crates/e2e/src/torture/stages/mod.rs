@@ -84,7 +84,7 @@ impl Party for Stagers {
     }
 }
 
-/// Kills `dvor serve` on the folder so many times under load, and checks.
+/// Kills `dvor serve` on the folder `kills` times under load, and checks.
 pub async fn run(folder: &Path, plan: &Kills, category: &str) -> anyhow::Result<Report> {
     let mut stagers = Stagers::new(category, plan.seed).await?;
     let slowest = drive(folder, plan, &mut [&mut stagers]).await?;

@@ -26,10 +26,10 @@ const FAILURES: u32 = 2;
 #[derive(Clone)]
 pub(super) struct Plugin {
     pub(super) address: String,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<Observed>>,
 }
 
-struct Seen {
+struct Observed {
     rng: StdRng,
     busy: BTreeSet<i64>,
     overlaps: Vec<i64>,
@@ -76,7 +76,7 @@ fn mirror_of(offer: &Offer) -> String {
 impl Plugin {
     pub(super) async fn open(seed: u64) -> anyhow::Result<Self> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-        let seen = Seen {
+        let seen = Observed {
             rng: StdRng::seed_from_u64(seed),
             busy: BTreeSet::new(),
             overlaps: Vec::new(),
@@ -94,7 +94,7 @@ impl Plugin {
         Ok(plugin)
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, Observed> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

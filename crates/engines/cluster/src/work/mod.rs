@@ -28,7 +28,7 @@ use store::Shard;
 
 pub(crate) use attempts::ATTEMPTS;
 pub use head::{Entry, head, head_by_owner};
-pub use run::{run, run_due};
+pub use run::{run, run_due, start};
 
 /// The reason with which a piece is given up that never reported back.
 pub const KILLED_ITS_WORKER: &str = "kept killing its worker";
@@ -88,12 +88,6 @@ pub trait WorkError: fmt::Display + Send {
 impl WorkError for crate::Error {
     fn is_fenced(&self) -> bool {
         Self::is_fenced(self)
-    }
-}
-
-impl WorkError for store::Error {
-    fn is_fenced(&self) -> bool {
-        false
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::stream::{FuturesUnordered, StreamExt as _};
-use kit::{Backoff, Clock, Shutdown, Timestamp};
+use kit::{Backoff, Clock, Shutdown, Tasks, Timestamp};
 use store::Shard;
 
 use super::attempts::{self, Attempt};
@@ -23,6 +23,11 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// A piece that failed is tried again after this, doubling with each failure.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// Starts the work as one of the process's tasks.
+pub fn start<W: Work + 'static>(tasks: &Tasks, cluster: &Cluster, work: W) {
+    tasks.spawn(work.plan().name, run(cluster.clone(), work, tasks.shutdown().clone()));
+}
 
 /// Works until the shutdown is called; what is under way then is dropped, which is as good as a crash.
 pub async fn run<W: Work>(cluster: Cluster, work: W, shutdown: Shutdown) {

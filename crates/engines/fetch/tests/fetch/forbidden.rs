@@ -132,3 +132,22 @@ async fn of_several_addresses_only_permitted_ones_are_tried() {
     assert_eq!(failure(with(&[&[]]), &url).await, Kind::Unreachable);
     assert_eq!(server.asked(), 1);
 }
+
+/// Urls of sellers are no way to knock at every port of the internet. The proxy is none: nothing leaves the machine.
+#[tokio::test]
+async fn only_the_ports_that_are_allowed_are_reached() {
+    let proxy = Some("http://127.0.0.1:9".parse().unwrap());
+    let options = Options { ports: vec![80, 443], proxy, ..Options::default() };
+    for (url, expected) in [
+        ("http://8.8.8.8:25/", Kind::ForbiddenAddress),
+        ("https://8.8.8.8:22/", Kind::ForbiddenAddress),
+        ("http://8.8.8.8/", Kind::Unreachable),
+        ("https://8.8.8.8/", Kind::Unreachable),
+    ] {
+        assert_eq!(failure(options.clone(), url).await, expected, "{url}");
+    }
+    // A network that was opened is open on every port.
+    let server = Server::start(|_| vec![Piece::text("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")]).await;
+    let own = Options { ports: vec![80], ..local() };
+    assert_eq!(bytes(own, &server.url("/")).await.unwrap(), b"ok");
+}

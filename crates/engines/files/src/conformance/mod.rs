@@ -7,18 +7,20 @@ mod content;
 mod life;
 
 use std::convert::Infallible;
-use std::future::Future;
 use std::path::Path;
-use std::pin::Pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt as _};
+pub(crate) use kit::ensure;
+pub use kit::suite::Failure;
+pub(crate) use kit::suite::Outcome;
+use kit::suite::{self, Check};
 use kit::{Clock, Timestamp};
 use store::{Schema, Shard, Store};
 
 use crate::objects::SharedObjects;
-use crate::{Error, Files, Hash, Limits, ObjectName, Options, Referrer, Release, Result};
+use crate::{Files, Hash, Limits, ObjectName, Options, Referrer, Release, Result};
 
 /// Files over the storage in question, with rows in memory and a clock that is moved by hand.
 pub struct Case {
@@ -27,30 +29,7 @@ pub struct Case {
     pub clock: Clock,
 }
 
-/// Why a check did not pass.
-#[derive(Debug)]
-pub struct Failure(pub String);
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self(format!("{error:?}"))
-    }
-}
-
-pub(crate) type Outcome = std::result::Result<(), Failure>;
-type Check = for<'a> fn(&'a Case) -> Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
-
-/// Fails the check unless `holds`.
-macro_rules! ensure {
-    ($holds:expr, $($text:tt)+) => {
-        if !$holds {
-            return Err($crate::conformance::Failure(format!($($text)+)));
-        }
-    };
-}
-pub(crate) use ensure;
-
-const CHECKS: &[(&str, Check)] = &[
+const CHECKS: &[(&str, Check<Case>)] = &[
     ("contents of 0 B, 1 B, and 5 MiB and 1 B come back", |c| Box::pin(content::round_trip(c))),
     ("64 MiB are streamed in and out", |c| Box::pin(content::large(c))),
     ("ranges", |c| Box::pin(content::ranges(c))),
@@ -70,17 +49,9 @@ const CHECKS: &[(&str, Check)] = &[
 pub async fn run(
     objects: &SharedObjects,
     temp_dir: &Path,
-    mut report: impl FnMut(&str, Duration, &std::result::Result<(), Failure>),
+    report: impl FnMut(&str, Duration, &Outcome),
 ) -> Result<usize> {
-    let mut failed = 0;
-    for (name, check) in CHECKS {
-        let case = Case::new(objects.clone(), temp_dir)?;
-        let began = Instant::now();
-        let outcome = check(&case).await;
-        failed += usize::from(outcome.is_err());
-        report(name, began.elapsed(), &outcome);
-    }
-    Ok(failed)
+    suite::run(CHECKS, 1, async || Case::new(objects.clone(), temp_dir), report).await
 }
 
 impl Case {

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use tokio_util::io::ReaderStream;
 
 use super::Objects;
-use crate::{Body, Error, Kind, ObjectName, Result};
+use crate::{Body, Error, Kind, ObjectName, Result, error};
 
 const READ_BYTES: usize = 256 << 10;
 const STAGING: &str = "staging";
@@ -30,7 +30,7 @@ impl Local {
     pub(super) fn open(root: &Path) -> Result<Self> {
         let staging = root.join(STAGING);
         fs::create_dir_all(&staging)
-            .map_err(|error| Error::io(format!("the folder {} for files", staging.display()), error))?;
+            .map_err(|error| error::of_io(format!("the folder {} for files", staging.display()), error))?;
         Ok(Self { root: root.to_owned() })
     }
 
@@ -58,13 +58,13 @@ impl Objects for Local {
     }
 
     async fn get(&self, name: &ObjectName, range: Range<u64>) -> Result<BoxStream<'static, Result<Bytes>>> {
-        let failed = |error| Error::io(format!("reading object {name}"), error);
+        let failed = |error| error::of_io(format!("reading object {name}"), error);
         let mut file = tokio::fs::File::open(self.path(name)).await.map_err(failed)?;
         file.seek(io::SeekFrom::Start(range.start)).await.map_err(failed)?;
         let name = *name;
         let part = file.take(range.end - range.start);
         Ok(ReaderStream::with_capacity(part, READ_BYTES)
-            .map(move |bytes| bytes.map_err(|error| Error::io(format!("reading object {name}"), error)))
+            .map(move |bytes| bytes.map_err(|error| error::of_io(format!("reading object {name}"), error)))
             .boxed())
     }
 
@@ -72,7 +72,7 @@ impl Objects for Local {
         match tokio::fs::metadata(self.path(name)).await {
             Ok(metadata) => Ok(Some(metadata.len())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::io(format!("looking at object {name}"), error)),
+            Err(error) => Err(error::of_io(format!("looking at object {name}"), error)),
         }
     }
 
@@ -97,7 +97,7 @@ impl Objects for Local {
         let root = self.root.clone();
         tokio::task::spawn_blocking(move || {
             if let Err(error) = walk(&root, &mut |name| sender.blocking_send(Ok(name)).is_ok()) {
-                let _ = sender.blocking_send(Err(Error::io("listing objects", error)));
+                let _ = sender.blocking_send(Err(error::of_io("listing objects", error)));
             }
         });
         stream::unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver))).boxed()
@@ -160,7 +160,7 @@ fn write(root: &Path, name: &ObjectName, body: &Body, staged: &Path, path: &Path
         }
         fs::rename(staged, path)
     };
-    before().map_err(|error| Error::io(format!("writing object {name}"), error))?;
+    before().map_err(|error| error::of_io(format!("writing object {name}"), error))?;
     sync_folder(folder).map_err(|error| {
         Error::with_source(Kind::Unknown, format!("syncing the folder of object {name}"), error)
     })
@@ -206,7 +206,7 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done.map_err(|error| Error::io(what, error)),
+        Ok(done) => done.map_err(|error| error::of_io(what, error)),
         Err(error) => Err(Error::with_source(Kind::Unknown, what, error)),
     }
 }

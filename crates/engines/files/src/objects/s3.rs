@@ -12,7 +12,7 @@ use tokio::io::AsyncReadExt as _;
 
 use super::Objects;
 use super::s3_url::S3Url;
-use crate::{Body, Error, Kind, ObjectName, Result};
+use crate::{Body, Error, Kind, ObjectName, Result, error};
 
 /// Larger objects go up in parts of at least this size.
 const PART_BYTES: u64 = 8 << 20;
@@ -53,7 +53,7 @@ impl S3 {
         match begun.await {
             Ok(Ok(upload)) => Ok(upload),
             Ok(Err(error)) if matches!(error, object_store::Error::NotFound { .. }) => {
-                Err(Error::write(format!("writing object {name}"), error))
+                Err(error::of_write(format!("writing object {name}"), error))
             }
             Ok(Err(error)) => Err(failed_part(name)(error)),
             Err(error) => Err(Error::with_source(Kind::Unavailable, format!("writing object {name}"), error)),
@@ -61,7 +61,7 @@ impl S3 {
     }
 
     async fn put_in_parts(&self, name: &ObjectName, body: &Body, size: u64) -> Result<()> {
-        let failed = |error| Error::write(format!("writing object {name} in parts"), error);
+        let failed = |error| error::of_write(format!("writing object {name} in parts"), error);
         let mut upload = self.begin(name).await?;
         let mut reader = body.reader().await?;
         let (part_bytes, mut left) = (part_bytes(size), size);
@@ -90,7 +90,7 @@ impl Objects for S3 {
         if size <= PART_BYTES {
             let bytes = body.to_bytes().await?;
             let put = self.client.put(&self.path(name), bytes.into()).await;
-            put.map_err(|error| Error::write(format!("writing object {name}"), error))?;
+            put.map_err(|error| error::of_write(format!("writing object {name}"), error))?;
         } else {
             self.put_in_parts(name, body, size).await?;
         }
@@ -113,7 +113,7 @@ impl Objects for S3 {
             let window = start..range.end.min(start + WINDOW_BYTES);
             async move {
                 let bytes = client.get_range(&path, window).await;
-                bytes.map_err(|error| Error::read(format!("reading object {name}"), error))
+                bytes.map_err(|error| error::of_read(format!("reading object {name}"), error))
             }
         };
         Ok(stream::iter(starts).map(fetch).buffered(WINDOWS_AT_ONCE).boxed())
@@ -123,14 +123,14 @@ impl Objects for S3 {
         match self.client.head(&self.path(name)).await {
             Ok(found) => Ok(Some(found.size)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(Error::read(format!("looking at object {name}"), error)),
+            Err(error) => Err(error::of_read(format!("looking at object {name}"), error)),
         }
     }
 
     async fn delete(&self, name: &ObjectName) -> Result<()> {
         match self.client.delete(&self.path(name)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(Error::write(format!("removing object {name}"), error)),
+            Err(error) => Err(error::of_write(format!("removing object {name}"), error)),
         }
     }
 
@@ -139,7 +139,7 @@ impl Objects for S3 {
             .list(Some(&self.prefix))
             .filter_map(async |found| match found {
                 Ok(object) => ObjectName::from_path(object.location.as_ref()).map(Ok),
-                Err(error) => Some(Err(Error::read("listing objects", error))),
+                Err(error) => Some(Err(error::of_read("listing objects", error))),
             })
             .boxed()
     }
@@ -184,12 +184,12 @@ fn part_bytes(size: u64) -> u64 {
 }
 
 async fn read_part(reader: &mut crate::incoming::BodyReader, bytes: u64) -> Result<Bytes> {
-    let failed = |error| Error::io("reading the received file", error);
+    let failed = |error| error::of_io("reading the received file", error);
     let mut part = BytesMut::with_capacity(bytes as usize);
     let mut limited = reader.take(bytes);
     while limited.read_buf(&mut part).await.map_err(failed)? > 0 {}
     if (part.len() as u64) < bytes {
-        return Err(Error::new(Kind::Corrupt, "the received file has become shorter"));
+        return Err(Error::new(Kind::Corrupt, "the received file became shorter while it was stored"));
     }
     Ok(part.freeze())
 }

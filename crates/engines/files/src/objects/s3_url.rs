@@ -1,7 +1,8 @@
 use std::time::Duration;
 
-use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::{BackoffConfig, ClientOptions, RetryConfig};
+use percent_encoding::percent_decode_str;
 
 use crate::{Error, Kind, Result};
 
@@ -12,15 +13,11 @@ const MAX_RETRIES: usize = 5;
 const RETRY_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// `s3://bucket/prefix?endpoint=…&region=…`, taken apart. What is not said comes from `AWS_…` variables.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct S3Url {
     bucket: String,
     pub(super) prefix: String,
-    endpoint: Option<String>,
-    region: Option<String>,
-    access_key_id: Option<String>,
-    secret_access_key: Option<String>,
-    virtual_hosts: bool,
+    options: Vec<(AmazonS3ConfigKey, String)>,
 }
 
 impl S3Url {
@@ -32,33 +29,37 @@ impl S3Url {
         if bucket.is_empty() {
             return Err(invalid("files in S3 are s3://bucket/prefix?endpoint=…&region=…".into()));
         }
-        let prefix = prefix.trim_matches('/').to_owned();
-        let mut parsed = Self { bucket: bucket.to_owned(), prefix, ..Self::default() };
+        let mut options = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = percent_decoded(value).ok_or_else(|| {
-                invalid(format!("the value of {key:?} in the S3 URL is not percent-encoded text"))
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = decoded(value).ok_or_else(|| {
+                invalid(format!("the value of {name:?} in the S3 URL is not percent-encoded text"))
             })?;
-            match (key, value.as_str()) {
-                ("endpoint", _) => parsed.endpoint = Some(value),
-                ("region", _) => parsed.region = Some(value),
-                ("access_key_id", _) => parsed.access_key_id = Some(value),
-                ("secret_access_key", _) => parsed.secret_access_key = Some(value),
-                ("style", "path") => parsed.virtual_hosts = false,
-                ("style", "virtual") => parsed.virtual_hosts = true,
+            options.push(match (name, value.as_str()) {
+                ("endpoint", _) => (AmazonS3ConfigKey::Endpoint, value),
+                ("region", _) => (AmazonS3ConfigKey::Region, value),
+                ("access_key_id", _) => (AmazonS3ConfigKey::AccessKeyId, value),
+                ("secret_access_key", _) => (AmazonS3ConfigKey::SecretAccessKey, value),
+                ("style", "path") => (AmazonS3ConfigKey::VirtualHostedStyleRequest, "false".into()),
+                ("style", "virtual") => (AmazonS3ConfigKey::VirtualHostedStyleRequest, "true".into()),
                 ("style", _) => return Err(invalid("style in the S3 URL is path or virtual".into())),
                 _ => {
                     return Err(invalid(format!(
-                        "the S3 URL takes endpoint, region, style, access_key_id and secret_access_key, not {key:?}"
+                        "the S3 URL takes endpoint, region, style, access_key_id and secret_access_key, not {name:?}"
                     )));
                 }
-            }
+            });
         }
-        Ok(parsed)
+        Ok(Self { bucket: bucket.to_owned(), prefix: prefix.trim_matches('/').to_owned(), options })
+    }
+
+    fn option(&self, key: AmazonS3ConfigKey) -> Option<&str> {
+        self.options.iter().find(|(named, _)| *named == key).map(|(_, value)| value.as_str())
     }
 
     pub(super) fn client(&self) -> Result<AmazonS3> {
-        let plain = self.endpoint.as_deref().is_some_and(|endpoint| endpoint.starts_with("http://"));
+        let endpoint = self.option(AmazonS3ConfigKey::Endpoint);
+        let plain = endpoint.is_some_and(|endpoint| endpoint.starts_with("http://"));
         let client = ClientOptions::new()
             .with_allow_http(plain)
             .with_connect_timeout(CONNECT_TIMEOUT)
@@ -70,41 +71,25 @@ impl S3Url {
         };
         // The HTTP client asks for the process's crypto library; a second call changes nothing.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = AmazonS3Builder::from_env()
+        let builder = AmazonS3Builder::from_env()
             .with_bucket_name(&self.bucket)
-            .with_virtual_hosted_style_request(self.virtual_hosts)
+            .with_virtual_hosted_style_request(false)
             .with_client_options(client)
             .with_retry(retry);
-        if let Some(endpoint) = &self.endpoint {
-            builder = builder.with_endpoint(endpoint);
-        }
-        if let Some(region) = &self.region {
-            builder = builder.with_region(region);
-        }
-        if let Some(id) = &self.access_key_id {
-            builder = builder.with_access_key_id(id);
-        }
-        if let Some(secret) = &self.secret_access_key {
-            builder = builder.with_secret_access_key(secret);
-        }
-        builder
+        let options = self.options.iter().cloned();
+        options
+            .fold(builder, |builder, (key, value)| builder.with_config(key, value))
             .build()
             .map_err(|error| Error::with_source(Kind::Invalid, "the S3 client cannot be set up", error))
     }
 }
 
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = text.bytes();
-    let mut decoded = Vec::with_capacity(text.len());
-    while let Some(byte) = bytes.next() {
-        decoded.push(if byte == b'%' {
-            let digits = [bytes.next()?, bytes.next()?];
-            u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
-        } else {
-            byte
-        });
-    }
-    String::from_utf8(decoded).ok()
+/// Half an escape is refused: a secret with a bare `%` would be another one than it seems.
+fn decoded(text: &str) -> Option<String> {
+    let is_escape =
+        |rest: &str| rest.get(..2).is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let is_whole = text.split('%').skip(1).all(is_escape);
+    is_whole.then(|| percent_decode_str(text).decode_utf8().ok())?.map(Into::into)
 }
 
 #[cfg(test)]
@@ -117,8 +102,13 @@ mod tests {
             S3Url::parse("s3://goods/a/b/?endpoint=http%3A%2F%2F127.0.0.1:9000&region=ru&style=virtual")
                 .unwrap();
         assert_eq!((parsed.bucket.as_str(), parsed.prefix.as_str()), ("goods", "a/b"));
-        assert_eq!(parsed.endpoint.as_deref(), Some("http://127.0.0.1:9000"));
-        assert_eq!((parsed.region.as_deref(), parsed.virtual_hosts), (Some("ru"), true));
+        for (key, value) in [
+            (AmazonS3ConfigKey::Endpoint, "http://127.0.0.1:9000"),
+            (AmazonS3ConfigKey::Region, "ru"),
+            (AmazonS3ConfigKey::VirtualHostedStyleRequest, "true"),
+        ] {
+            assert_eq!(parsed.option(key), Some(value), "{key:?}");
+        }
         assert_eq!(S3Url::parse("s3://goods").unwrap().prefix, "");
     }
 

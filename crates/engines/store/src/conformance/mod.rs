@@ -7,9 +7,12 @@ mod basics;
 mod crowd;
 mod ranges;
 
-use std::future::Future;
-use std::pin::Pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+pub(crate) use kit::ensure;
+pub use kit::suite::Failure;
+pub(crate) use kit::suite::Outcome;
+use kit::suite::{self, Check};
 
 use crate::{Error, Range, Read as _, Result, Shard, Space, Store, Table, TableSpec};
 
@@ -26,30 +29,7 @@ pub fn tables() -> Vec<TableSpec> {
     vec![MIXED.spec(), LARGE.spec(), QUEUE.spec(), PAIRS.spec()]
 }
 
-/// Why a check did not pass.
-#[derive(Debug)]
-pub struct Failure(pub String);
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self(format!("{error:?}"))
-    }
-}
-
-pub(crate) type Outcome = std::result::Result<(), Failure>;
-type Check = for<'a> fn(&'a Store) -> Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
-
-/// Fails the check unless `holds`.
-macro_rules! ensure {
-    ($holds:expr, $($text:tt)+) => {
-        if !$holds {
-            return Err($crate::conformance::Failure(format!($($text)+)));
-        }
-    };
-}
-pub(crate) use ensure;
-
-const CHECKS: &[(&str, Check)] = &[
+const CHECKS: &[(&str, Check<Store>)] = &[
     ("a row is there after its transaction and gone after its deletion", |s| Box::pin(basics::round_trip(s))),
     ("a body that fails leaves nothing", |s| Box::pin(basics::failed_body(s))),
     ("a body reads its own writes, scans too", |s| Box::pin(basics::own_writes(s))),
@@ -73,19 +53,13 @@ const CHECKS: &[(&str, Check)] = &[
 ];
 
 /// Runs every check, telling `report` of each: name, time taken, outcome. Returns how many failed.
-pub async fn run(
-    store: &Store,
-    mut report: impl FnMut(&str, Duration, &std::result::Result<(), Failure>),
-) -> Result<usize> {
-    clean(store).await?;
-    let mut failed = 0;
-    for (name, check) in CHECKS {
-        let began = Instant::now();
-        let outcome = check(store).await;
-        failed += usize::from(outcome.is_err());
-        report(name, began.elapsed(), &outcome);
+pub async fn run(store: &Store, report: impl FnMut(&str, Duration, &Outcome)) -> Result<usize> {
+    let case = async || {
         clean(store).await?;
-    }
+        Ok(store.clone())
+    };
+    let failed = suite::run(CHECKS, 1, case, report).await?;
+    clean(store).await?;
     Ok(failed)
 }
 

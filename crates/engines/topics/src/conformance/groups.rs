@@ -6,7 +6,7 @@ use tokio::time::timeout;
 use super::{Fixture, PATIENCE, fresh, numbered, positions_after, read, read_until, texts};
 use crate::{Position, Record, Subscription, To};
 
-pub async fn a_group_is_redelivered_what_it_has_not_committed(fixture: &impl Fixture) {
+pub(super) async fn a_group_is_redelivered_what_it_has_not_committed(fixture: &impl Fixture) {
     let topics = fixture.open().await;
     let (topic, group) = (fresh("redelivery"), fresh("group"));
     topics.ensure(&topic, 2).await.unwrap();
@@ -34,7 +34,7 @@ pub async fn a_group_is_redelivered_what_it_has_not_committed(fixture: &impl Fix
     assert_eq!(topics.groups(&topic).await.unwrap().len(), 2);
 }
 
-pub async fn two_members_share_the_partitions(fixture: &impl Fixture) {
+pub(super) async fn two_members_share_the_partitions(fixture: &impl Fixture) {
     let topics = fixture.open().await;
     let (topic, group) = (fresh("share"), fresh("group"));
     topics.ensure(&topic, 4).await.unwrap();
@@ -87,7 +87,7 @@ async fn share(one: &mut Subscription, two: &mut Subscription) {
     timeout(PATIENCE, shared).await.expect("the members share the partitions");
 }
 
-pub async fn a_group_that_was_moved_reads_from_there(fixture: &impl Fixture) {
+pub(super) async fn a_group_that_was_moved_reads_from_there(fixture: &impl Fixture) {
     let topics = fixture.open().await;
     let (topic, group) = (fresh("rewind"), fresh("group"));
     topics.ensure(&topic, 2).await.unwrap();
@@ -123,7 +123,7 @@ async fn rewind(topics: &crate::Topics, topic: &str, group: &str, to: To) {
     panic!("the group is never at rest");
 }
 
-pub async fn readers_over_http_move_only_by_commit(fixture: &impl Fixture) {
+pub(super) async fn readers_over_http_move_only_by_commit(fixture: &impl Fixture) {
     let topics = fixture.open().await;
     let (topic, group) = (fresh("http"), fresh("group"));
     topics.ensure(&topic, 2).await.unwrap();

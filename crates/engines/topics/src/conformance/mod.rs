@@ -1,4 +1,4 @@
-//! What every backend must do, as plain functions. Each works in topics of its own, so they may share a broker.
+//! The suite that every backend passes. Each check works in topics of its own, so they may share a broker.
 #![allow(clippy::unwrap_used, reason = "a suite of tests; it is in the library because others run it too")]
 
 mod groups;
@@ -7,23 +7,54 @@ mod records;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use kit::suite::{self, Check, Outcome};
 use tokio::time::timeout;
 
 use crate::{Message, Position, Record, Subscription, Topics};
 
-pub use groups::{
-    a_group_is_redelivered_what_it_has_not_committed, a_group_that_was_moved_reads_from_there,
-    readers_over_http_move_only_by_commit, two_members_share_the_partitions,
-};
-pub use records::{
-    a_changed_number_of_partitions_is_refused, an_unknown_topic_is_said_to_be_unknown,
-    messages_arrive_as_they_were_sent, records_of_a_key_keep_their_order, ten_thousand_records_arrive,
-    the_ends_and_the_tail_are_known, topics_have_an_incarnation, what_was_removed_is_passed_over,
-};
-
 /// How to open the backend, and again after it was let go.
 pub trait Fixture: Sync {
     fn open(&self) -> impl Future<Output = Topics> + Send;
+}
+
+/// The checks for one kind of fixture.
+macro_rules! checks {
+    ($($module:ident::$name:ident),* $(,)?) => {
+        fn checks<F: Fixture>() -> Vec<(&'static str, Check<F>)> {
+            vec![$({
+                let check: Check<F> = |fixture| Box::pin(async move {
+                    $module::$name(fixture).await;
+                    Ok(())
+                });
+                (stringify!($name), check)
+            }),*]
+        }
+    };
+}
+
+checks! {
+    records::records_of_a_key_keep_their_order,
+    records::messages_arrive_as_they_were_sent,
+    records::ten_thousand_records_arrive,
+    records::the_ends_and_the_tail_are_known,
+    records::topics_have_an_incarnation,
+    records::what_was_removed_is_passed_over,
+    records::an_unknown_topic_is_said_to_be_unknown,
+    records::a_changed_number_of_partitions_is_refused,
+    groups::a_group_is_redelivered_what_it_has_not_committed,
+    groups::two_members_share_the_partitions,
+    groups::a_group_that_was_moved_reads_from_there,
+    groups::readers_over_http_move_only_by_commit,
+}
+
+/// Runs every check, `at_once` of them side by side, telling `report` of each: name, time taken, outcome. Returns how many
+/// failed.
+pub async fn run<F: Fixture>(
+    at_once: usize,
+    fixture: impl Fn() -> F,
+    report: impl FnMut(&str, Duration, &Outcome),
+) -> crate::Result<usize> {
+    suite::run(&checks(), at_once, async || Ok(fixture()), report).await
 }
 
 /// Longest wait for something that must come.

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Fixture, fresh, numbered, positions_after, read, texts};
 use crate::{Kind, Message, Position, partition};
 
-pub async fn records_of_a_key_keep_their_order(fixture: &impl Fixture) {
+pub(super) async fn records_of_a_key_keep_their_order(fixture: &impl Fixture) {
     let topics = fixture.open().await;
     let topic = fresh("order");
     topics.ensure(&topic, 4).await.unwrap();
@@ -27,7 +27,7 @@ pub async fn records_of_a_key_keep_their_order(fixture: &impl Fixture) {
     }
 }
 
-pub async fn messages_arrive_as_they_were_sent(fixture: &impl Fixture) {
+pub(super) async fn messages_arrive_as_they_were_sent(fixture: &impl Fixture) {
     let topics = fixture.open().await;
     let topic = fresh("messages");
     topics.ensure(&topic, 1).await.unwrap();
@@ -58,7 +58,7 @@ pub async fn messages_arrive_as_they_were_sent(fixture: &impl Fixture) {
     topics.publish(&topic, vec![largest]).await.unwrap();
 }
 
-pub async fn ten_thousand_records_arrive(fixture: &impl Fixture) {
+pub(super) async fn ten_thousand_records_arrive(fixture: &impl Fixture) {
     let topics = fixture.open().await;
     let topic = fresh("many");
     topics.ensure(&topic, 8).await.unwrap();
@@ -74,7 +74,7 @@ pub async fn ten_thousand_records_arrive(fixture: &impl Fixture) {
     assert_eq!(lag.iter().map(|lag| lag.lag).sum::<i64>(), 0);
 }
 
-pub async fn the_ends_and_the_tail_are_known(fixture: &impl Fixture) {
+pub(super) async fn the_ends_and_the_tail_are_known(fixture: &impl Fixture) {
     let topics = fixture.open().await;
     let topic = fresh("ends");
     topics.ensure(&topic, 1).await.unwrap();
@@ -95,7 +95,7 @@ pub async fn the_ends_and_the_tail_are_known(fixture: &impl Fixture) {
     assert_eq!(placed[0].offset, 50, "offsets go on growing after a restart");
 }
 
-pub async fn what_was_removed_is_passed_over(fixture: &impl Fixture) {
+pub(super) async fn what_was_removed_is_passed_over(fixture: &impl Fixture) {
     let topics = fixture.open().await;
     let (topic, group) = (fresh("removed"), fresh("group"));
     topics.ensure(&topic, 1).await.unwrap();
@@ -116,7 +116,7 @@ pub async fn what_was_removed_is_passed_over(fixture: &impl Fixture) {
     assert_eq!(error.kind(), Kind::Invalid);
 }
 
-pub async fn topics_have_an_incarnation(fixture: &impl Fixture) {
+pub(super) async fn topics_have_an_incarnation(fixture: &impl Fixture) {
     let topics = fixture.open().await;
     let (one, other) = (fresh("one"), fresh("other"));
     let made = topics.ensure(&one, 2).await.unwrap();
@@ -128,7 +128,7 @@ pub async fn topics_have_an_incarnation(fixture: &impl Fixture) {
     assert_eq!(topics.ensure(&one, 2).await.unwrap(), made);
 }
 
-pub async fn an_unknown_topic_is_said_to_be_unknown(fixture: &impl Fixture) {
+pub(super) async fn an_unknown_topic_is_said_to_be_unknown(fixture: &impl Fixture) {
     let topics = fixture.open().await;
     let topic = fresh("unknown");
     let kind = |error: crate::Error| error.kind();
@@ -139,7 +139,7 @@ pub async fn an_unknown_topic_is_said_to_be_unknown(fixture: &impl Fixture) {
     assert_eq!(topics.ensure("not a name", 1).await.map_err(kind), Err(Kind::Invalid));
 }
 
-pub async fn a_changed_number_of_partitions_is_refused(fixture: &impl Fixture) {
+pub(super) async fn a_changed_number_of_partitions_is_refused(fixture: &impl Fixture) {
     let topics = fixture.open().await;
     let topic = fresh("partitions");
     topics.ensure(&topic, 3).await.unwrap();

@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
     use crate::consume::{Failure, Handler, Undecodable, run};
-    use crate::{Message, Options, Record, To, Tokens, Topics};
+    use crate::{Message, Options, Record, To, Topics};
 
     /// Counts records in a row that no test of this kind uses otherwise.
     struct Counts;
@@ -78,7 +78,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_was_applied_beyond_the_end_stops_until_the_group_is_rewound() {
         let store = Store::memory(Schema::new(crate::tables()));
-        let topics = Topics::open("embedded:", store.clone(), Tokens::all(), Options::default()).unwrap();
+        let topics = Topics::alone(store.clone(), Options::default());
         let incarnation = topics.ensure("t", 1).await.unwrap().incarnation;
         let messages = (0..10).map(|number: u32| Message::new("k", number.to_string())).collect();
         topics.publish("t", messages).await.unwrap();

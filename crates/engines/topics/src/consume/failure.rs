@@ -42,18 +42,6 @@ impl<E: Blame> From<E> for Failure {
     }
 }
 
-impl Blame for store::Error {
-    fn is_records_fault(&self) -> bool {
-        self.kind() == store::Kind::Invalid
-    }
-}
-
-impl Blame for cluster::Error {
-    fn is_records_fault(&self) -> bool {
-        matches!(self, Self::Store(error) if error.is_records_fault())
-    }
-}
-
 impl Blame for crate::Error {
     fn is_records_fault(&self) -> bool {
         self.kind() == crate::Kind::Invalid

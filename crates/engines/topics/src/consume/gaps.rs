@@ -101,7 +101,10 @@ impl Consumer {
             };
             metrics::gap(&gap.topic, self.subscription.group());
             handler.gap(&gap).await.map_err(|failure| {
-                Error::new(Kind::Unavailable, format!("{gap}, and that cannot be dealt with yet: {failure}"))
+                Error::new(
+                    Kind::Unavailable,
+                    format!("{gap}; handling it failed and is tried again: {failure}"),
+                )
             })?;
             *expected = low;
             self.done.insert(*number, low);

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use kit::{Backoff, Shutdown};
+use kit::{Backoff, Shutdown, Tasks};
 use store::{Shard, Tx};
 use tokio::time::Instant;
 
@@ -59,7 +59,7 @@ pub trait Handler: Send + Sync {
 
 /// Positions are committed this often: what they lag behind is skipped by `applied`.
 const COMMIT_EVERY: Duration = Duration::from_millis(500);
-/// How often letters to be retried are looked for without a wake-up, and the lag is told.
+/// How often dead letters to be retried are looked for without a wake-up, and the lag is reported.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
 /// Partitions that came without a record are looked at this often; it costs nothing while none comes.
@@ -67,6 +67,18 @@ const BEGIN_EVERY: Duration = Duration::from_secs(2);
 
 /// A poll should not take longer to apply.
 const SLOW_POLL: Duration = Duration::from_secs(2);
+
+/// Starts a consumer as one of the process's tasks.
+pub fn start(
+    tasks: &Tasks,
+    topics: &Topics,
+    topic: &'static str,
+    group: &'static str,
+    handler: impl Handler + 'static,
+) {
+    let (topics, shutdown) = (topics.clone(), tasks.shutdown().clone());
+    tasks.spawn(topic, async move { run(topics, topic, group, handler, shutdown).await });
+}
 
 /// Applies the topic's records under the group's name until the shutdown is called. Failures of the backend and of the
 /// store are waited out.
@@ -131,7 +143,10 @@ async fn run_once(
             () = shutdown.called() => {}
         }
         if applier.is_stale() {
-            return Err(Error::new(Kind::Incompatible, format!("topic {topic} was made anew")));
+            return Err(Error::new(
+                Kind::Incompatible,
+                format!("topic {topic} was deleted and created again"),
+            ));
         }
         if commit_at <= Instant::now() || shutdown.is_called() {
             consumer.commit(topics).await?;

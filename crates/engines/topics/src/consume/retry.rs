@@ -83,7 +83,7 @@ const MARKS_AT_ONCE: usize = 1_000;
 
 /// Removes old marks in the shards whose outbox this process relays.
 pub(crate) async fn forget_marks(topics: &Topics) -> Result<()> {
-    let held = topics.tokens().held(crate::relay::ROLE, u32::from(store::SHARDS));
+    let held = topics.cluster().held(crate::relay::ROLE);
     let since = topics.options().clock.now().minus(MARKS_STAY).0;
     let mut old: BTreeMap<Shard, Vec<LetterKey>> = BTreeMap::new();
     for (shard, key, row) in topics.store().scan_shards(&RETRIED, &held, Range::all(MARKS_AT_ONCE)).await? {
@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
     use crate::consume::Undecodable;
-    use crate::{Message, Options, Record, Tokens};
+    use crate::{Message, Options, Record};
 
     const COUNTS: Table<(String,), u64> = Table::new("test", "counts", &["name"], Space::Small);
     const TOPIC: &str = "offers.changes";
@@ -143,7 +143,7 @@ mod tests {
     async fn topics(clock: &Clock) -> Topics {
         let store = Store::memory(Schema::new(crate::tables().into_iter().chain([COUNTS.spec()])));
         let options = Options { clock: clock.clone(), ..Options::default() };
-        let topics = Topics::open("embedded:", store, Tokens::all(), options).unwrap();
+        let topics = Topics::alone(store, options);
         topics.ensure(TOPIC, 1).await.unwrap();
         topics.publish(TOPIC, vec![Message::new("key", "bad")]).await.unwrap();
         topics

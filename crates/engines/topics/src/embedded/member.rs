@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cluster::Cluster;
 use futures::future::{join_all, try_join};
 use store::{Range, Read as _, Store, WakeReceiver};
 use tokio::sync::watch;
@@ -11,7 +12,7 @@ use super::members::Membership;
 use super::{Embedded, read, shard, shards};
 use crate::backend::{Description, Member};
 use crate::tables::{PARTITIONS, POSITIONS, PositionRow};
-use crate::{Error, Position, Record, Result, Tokens, tokens};
+use crate::{Error, Position, Record, Result, tokens};
 
 /// Wake-ups can be lost; then records wait this long at most.
 const SAFETY_POLL: Duration = Duration::from_secs(30);
@@ -22,11 +23,11 @@ const POLL_BYTES: usize = 8 << 20;
 /// the members of one process share what it holds.
 pub(super) struct EmbeddedMember {
     store: Store,
-    tokens: Tokens,
+    cluster: Cluster,
     description: Arc<Description>,
     group: String,
     membership: Membership,
-    tokens_changed: Option<watch::Receiver<u64>>,
+    tokens_changed: watch::Receiver<u64>,
     wakes: WakeReceiver,
     cursors: BTreeMap<u32, Cursor>,
     /// Partitions that may have something to read.
@@ -45,12 +46,12 @@ struct Cursor {
 
 impl EmbeddedMember {
     pub(super) fn join(topics: &Embedded, description: Arc<Description>, group: &str) -> Self {
-        let membership = topics.members.join(&topics.tokens, &description, group);
+        let membership = topics.members.join(&topics.cluster, &description, group);
         let mut member = Self {
             store: topics.store.clone(),
-            tokens: topics.tokens.clone(),
+            cluster: topics.cluster.clone(),
             group: group.to_owned(),
-            tokens_changed: topics.tokens.watch(membership.role()),
+            tokens_changed: topics.cluster.watch(membership.role()),
             membership,
             wakes: topics.store.wakes().listen("topics"),
             cursors: BTreeMap::new(),
@@ -65,11 +66,11 @@ impl EmbeddedMember {
     /// Takes up partitions that are new and lets go of those that went.
     fn reassign(&mut self) {
         self.membership.changes.mark_unchanged();
-        if let Some(changed) = &mut self.tokens_changed {
-            changed.mark_unchanged();
-        }
-        let held = self.tokens.held(self.membership.role(), self.description.partitions);
-        let held = held.into_iter().map(|shard| u32::from(shard.number())).collect();
+        self.tokens_changed.mark_unchanged();
+        let held =
+            self.cluster.held(self.membership.role()).into_iter().map(|shard| u32::from(shard.number()));
+        // A process that is alone on its store holds every shard; a topic has fewer partitions.
+        let held = held.filter(|partition| *partition < self.description.partitions).collect();
         let mine: BTreeSet<u32> = self.membership.share(held).into_iter().collect();
         self.cursors.retain(|partition, _| mine.contains(partition));
         for partition in &mine {
@@ -83,7 +84,7 @@ impl EmbeddedMember {
 
     fn assignment_changed(&self) -> bool {
         self.membership.changes.has_changed().unwrap_or(false)
-            || self.tokens_changed.as_ref().is_some_and(|changed| changed.has_changed().unwrap_or(false))
+            || self.tokens_changed.has_changed().unwrap_or(false)
     }
 
     /// Reads on in one partition: its records, and the cursor's next value and moves.
@@ -186,7 +187,7 @@ impl EmbeddedMember {
         let key = (self.description.topic.as_str(), self.group.as_str());
         self.store
             .transact(shard(position.partition), async |tx| {
-                self.tokens.check(tx, self.membership.role()).await?;
+                tokens::check(&self.cluster, tx, self.membership.role()).await?;
                 let old = tx.get(&POSITIONS, key).await?.unwrap_or_default();
                 if old.moves != moves {
                     return Ok(None);

@@ -1,9 +1,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cluster::Cluster;
 use tokio::sync::watch;
 
-use crate::Tokens;
 use crate::backend::Description;
 
 /// The members of groups in this process: they share among them what the process may read.
@@ -22,7 +22,7 @@ pub(super) struct Membership {
     all: Members,
     group: (String, String),
     id: u64,
-    tokens: Tokens,
+    cluster: Cluster,
     role: String,
     pub(super) changes: watch::Receiver<u64>,
 }
@@ -33,11 +33,11 @@ fn role(topic: &str, group: &str) -> String {
 }
 
 impl Members {
-    pub(super) fn join(&self, tokens: &Tokens, topic: &Description, group: &str) -> Membership {
+    pub(super) fn join(&self, cluster: &Cluster, topic: &Description, group: &str) -> Membership {
         let role = role(&topic.topic, group);
         let group = (topic.topic.clone(), group.to_owned());
         let mut groups = self.lock();
-        tokens.register(&role, topic.partitions);
+        cluster.register_role(&role, topic.partitions as u16);
         let entry = groups.entry(group.clone()).or_insert_with(|| Group {
             next: 0,
             members: Vec::new(),
@@ -49,7 +49,7 @@ impl Members {
         entry.changes.send_modify(|changes| *changes += 1);
         let changes = entry.changes.subscribe();
         drop(groups);
-        Membership { all: self.clone(), group, id, tokens: tokens.clone(), role, changes }
+        Membership { all: self.clone(), group, id, cluster: cluster.clone(), role, changes }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<(String, String), Group>> {
@@ -82,7 +82,7 @@ impl Drop for Membership {
             group.members.retain(|id| *id != self.id);
             if group.members.is_empty() {
                 groups.remove(&self.group);
-                self.tokens.withdraw(&self.role);
+                self.cluster.withdraw_role(&self.role);
             } else {
                 group.changes.send_modify(|changes| *changes += 1);
             }

@@ -10,20 +10,22 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use cluster::Cluster;
 use store::{Range, Read as _, Shard, Store};
 
 use self::members::Members;
 use self::retention::Keep;
 use crate::backend::{Backend, Description, Ends, Leave, Member, OutboxBatch};
 use crate::tables::{PARTITIONS, POSITIONS, PositionRow, TOPICS, TopicRow};
-use crate::{Error, Message, Options, Placed, Position, Record, Result, Tokens};
+use crate::topics::unknown_topic;
+use crate::{Error, Message, Options, Placed, Position, Record, Result};
 
 /// Most topics in a list.
 const MAX_TOPICS: usize = 10_000;
 
 pub(crate) struct Embedded {
     store: Store,
-    tokens: Tokens,
+    cluster: Cluster,
     options: Arc<Options>,
     /// Topics never change, so those seen once need no second look.
     known: Mutex<HashMap<String, Arc<Description>>>,
@@ -31,8 +33,8 @@ pub(crate) struct Embedded {
 }
 
 impl Embedded {
-    pub(crate) fn new(store: Store, tokens: Tokens, options: Arc<Options>) -> Self {
-        Self { store, tokens, options, known: Mutex::default(), members: Members::default() }
+    pub(crate) fn new(store: Store, cluster: Cluster, options: Arc<Options>) -> Self {
+        Self { store, cluster, options, known: Mutex::default(), members: Members::default() }
     }
 
     async fn known(&self, topic: &str) -> Result<Arc<Description>> {
@@ -41,7 +43,7 @@ impl Embedded {
             return Ok(description);
         }
         let row = self.store.snapshot(Shard::of(topic)).await?.get(&TOPICS, (topic,)).await?;
-        let row = row.ok_or_else(|| Error::unknown_topic(topic))?;
+        let row = row.ok_or_else(|| unknown_topic(topic))?;
         Ok(self.remember(topic, row))
     }
 

@@ -7,7 +7,7 @@ use crate::{Record, Result};
 const READ_BYTES: usize = 4 << 20;
 /// Rows of the first question and of the longest: a record may have 4 MiB.
 const FIRST_ROWS: usize = 16;
-const MOST_ROWS: usize = 256;
+const MAX_ROWS: usize = 256;
 
 /// At most `max` records (and about [`READ_BYTES`]) from an offset on.
 pub(super) async fn records(
@@ -32,7 +32,7 @@ pub(super) async fn records(
         if exhausted {
             break;
         }
-        step = (step * 2).min(MOST_ROWS);
+        step = (step * 2).min(MAX_ROWS);
     }
     Ok(records)
 }

@@ -29,7 +29,7 @@ impl Keep {
 
 /// Looks at the partitions of the shards whose outbox this process relays: one question while nothing is too old.
 pub(super) async fn retain(topics: &Embedded) -> Result<()> {
-    let held = topics.tokens.held(relay::ROLE, u32::from(store::SHARDS));
+    let held = topics.cluster.held(relay::ROLE);
     let since = topics.options.clock.now().minus(topics.options.retention).0;
     let keep = Keep::Within { since, bytes: topics.options.retention_bytes };
     let rows = topics.store.scan_shards(&PARTITIONS, &held, Range::all(MAX_TOPICS)).await?;

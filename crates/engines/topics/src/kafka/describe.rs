@@ -10,6 +10,7 @@ use rdkafka::types::RDKafkaRespErr;
 use super::client::{CALL_LIMIT, Client};
 use super::error::of_code;
 use crate::backend::Description;
+use crate::topics::unknown_topic;
 use crate::{Error, Kind, Result};
 
 type Topics = sys::rd_kafka_TopicCollection_t;
@@ -17,7 +18,7 @@ type Options = sys::rd_kafka_AdminOptions_t;
 
 /// Asks the broker for the topic; blocks up to the limit of a call.
 pub(super) fn describe(client: &Client, topic: &str) -> Result<Description> {
-    let name = CString::new(topic).map_err(|_| Error::unknown_topic(topic))?;
+    let name = CString::new(topic).map_err(|_| unknown_topic(topic))?;
     let mut names = [name.as_ptr()];
     let rk = client.admin().inner().native_ptr();
     // SAFETY: `rk` lives as long as `client`. Each object made here is owned by a guard that destroys it once, the event
@@ -76,7 +77,7 @@ unsafe fn read(event: *mut sys::rd_kafka_event_t, topic: &str) -> Result<Descrip
 fn check(code: RDKafkaRespErr, topic: &str) -> Result<()> {
     match code {
         RDKafkaRespErr::RD_KAFKA_RESP_ERR_NO_ERROR => Ok(()),
-        RDKafkaRespErr::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART => Err(Error::unknown_topic(topic)),
+        RDKafkaRespErr::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART => Err(unknown_topic(topic)),
         code => Err(of_code(&format!("topic {topic} cannot be described"), code.into())),
     }
 }

@@ -98,7 +98,7 @@ mod tests {
         let asked = AtomicUsize::new(0);
         let leave = || match asked.fetch_add(1, Ordering::SeqCst) {
             0 => Ok(None),
-            _ => Err(Error::new(Kind::NotAssigned, "the lease is too short to begin")),
+            _ => Err(Error::new(Kind::NotAssigned, "the lease ends too soon to begin")),
         };
         let rows = vec![OutboxBatch { seq: 1, topic: "t".to_owned(), messages }];
         assert!(relay(&producer, rows, &leave).await.is_err());

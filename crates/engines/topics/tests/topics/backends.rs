@@ -1,12 +1,16 @@
 //! The conformance suite over every backend.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
+use cluster::Cluster;
+use kit::Clock;
+use kit::suite::Outcome;
+use servers::Database;
 use store::{Schema, Store};
 use topics::conformance::{self as suite, Fixture};
-use topics::{Options, Tokens, Topics};
-
-use servers::Database;
+use topics::{Options, Topics};
 
 fn schema() -> Schema {
     Schema::new(topics::tables())
@@ -17,7 +21,7 @@ struct Memory(Store);
 
 impl Fixture for Memory {
     async fn open(&self) -> Topics {
-        Topics::open("embedded:", self.0.clone(), Tokens::all(), Options::default()).unwrap()
+        Topics::alone(self.0.clone(), Options::default())
     }
 }
 
@@ -36,7 +40,7 @@ impl Fixture for Embedded {
         let url = format!("embedded:{}", self.folder.display());
         let store = Store::open(&[url], schema(), &store::Options::default()).await.unwrap();
         *last = Some(store.clone());
-        Topics::open("embedded:", store, Tokens::all(), Options::default()).unwrap()
+        Topics::alone(store, Options::default())
     }
 }
 
@@ -47,7 +51,7 @@ impl Fixture for Postgres {
     async fn open(&self) -> Topics {
         let store =
             Store::open(std::slice::from_ref(&self.0), schema(), &store::Options::default()).await.unwrap();
-        Topics::open("embedded:", store, Tokens::all(), Options::default()).unwrap()
+        Topics::alone(store, Options::default())
     }
 }
 
@@ -56,57 +60,48 @@ struct Kafka(String);
 impl Fixture for Kafka {
     async fn open(&self) -> Topics {
         let url = format!("kafka://{}", self.0);
-        Topics::open(&url, Store::memory(schema()), Tokens::all(), Options::default()).unwrap()
+        let store = Store::memory(schema());
+        let cluster = Cluster::solo(store.clone(), Clock::system());
+        Topics::open(&url, store, cluster, Options::default()).unwrap()
     }
 }
 
-/// One test for each function of the suite and each backend.
-macro_rules! conformance {
-    ($($name:ident),* $(,)?) => {
-        mod memory {
-            $(#[tokio::test]
-            async fn $name() {
-                super::suite::$name(&super::Memory(super::Store::memory(super::schema()))).await;
-            })*
-        }
-        mod embedded {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $name() {
-                let folder = tempfile::tempdir().unwrap();
-                let folder_path = folder.path().to_owned();
-                let fixture = super::Embedded { folder: folder_path, last: tokio::sync::Mutex::default() };
-                super::suite::$name(&fixture).await;
-            })*
-        }
-        /// One database for all, since making one takes longer than the tests.
-        #[tokio::test(flavor = "multi_thread")]
-        async fn the_whole_suite_on_postgres() {
-            let Some(database) = Database::create("the_whole_suite_on_postgres").await else { return };
-            let fixture = Postgres(database.url.clone());
-            $(suite::$name(&fixture).await;)*
-        }
-        mod kafka {
-            $(#[tokio::test(flavor = "multi_thread")]
-            async fn $name() {
-                if let Some(address) = servers::kafka(stringify!($name)) {
-                    super::suite::$name(&super::Kafka(address)).await;
-                }
-            })*
-        }
+/// Runs the whole suite and fails with every check that did not pass.
+async fn conform<F: Fixture>(at_once: usize, fixture: impl Fn() -> F) {
+    let mut failures = Vec::new();
+    let report = |name: &str, took: Duration, outcome: &Outcome| {
+        println!("{took:>10.1?}  {name}");
+        failures.extend(outcome.as_ref().err().map(|failure| format!("{name}: {}", failure.0)));
     };
+    suite::run(at_once, fixture, report).await.unwrap();
+    assert!(failures.is_empty(), "{failures:#?}");
 }
 
-conformance! {
-    records_of_a_key_keep_their_order,
-    messages_arrive_as_they_were_sent,
-    ten_thousand_records_arrive,
-    the_ends_and_the_tail_are_known,
-    topics_have_an_incarnation,
-    what_was_removed_is_passed_over,
-    an_unknown_topic_is_said_to_be_unknown,
-    a_changed_number_of_partitions_is_refused,
-    a_group_is_redelivered_what_it_has_not_committed,
-    two_members_share_the_partitions,
-    a_group_that_was_moved_reads_from_there,
-    readers_over_http_move_only_by_commit,
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_conforms() {
+    conform(4, || Memory(Store::memory(schema()))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_embedded_store_conforms() {
+    let folder = tempfile::tempdir().unwrap();
+    let next = AtomicU32::new(0);
+    let fixture = || {
+        let folder = folder.path().join(next.fetch_add(1, Ordering::SeqCst).to_string());
+        Embedded { folder, last: tokio::sync::Mutex::default() }
+    };
+    conform(2, fixture).await;
+}
+
+/// One database for all, since making one takes longer than the tests.
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_conforms() {
+    let Some(database) = Database::create("postgres_conforms").await else { return };
+    conform(1, || Postgres(database.url.clone())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kafka_conforms() {
+    let Some(address) = servers::kafka("kafka_conforms") else { return };
+    conform(4, || Kafka(address.clone())).await;
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kit::Shutdown;
+use cluster::Cluster;
+use kit::{Clock, Shutdown};
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions};
 use rdkafka::client::DefaultClientContext;
 use store::{FaultPlan, Faults, Store};
-use topics::{Message, Options, Tokens, Topics};
+use topics::{Message, Options, Topics};
 
 use crate::broker::Broker;
 use crate::flow::{
@@ -18,7 +19,8 @@ use crate::flow::{
 };
 
 fn open(address: &str, store: &Store) -> Topics {
-    Topics::open(&format!("kafka://{address}"), store.clone(), Tokens::all(), Options::default()).unwrap()
+    let cluster = Cluster::solo(store.clone(), Clock::system());
+    Topics::open(&format!("kafka://{address}"), store.clone(), cluster, Options::default()).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

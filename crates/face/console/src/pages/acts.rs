@@ -13,7 +13,7 @@ use serde_json::json;
 use web::Problem;
 use wire::feeds::feed_decision::Word;
 
-use super::{Answer, feed_address, feed_key, load_address, load_key};
+use super::{Answer, feed_address, load_address, own_feed_key, own_load_key};
 use crate::Console;
 use crate::frame::see_other;
 use crate::visit::Visit;
@@ -22,7 +22,7 @@ type FeedPath = Path<(String, String)>;
 type LoadPath = Path<(String, String, String)>;
 
 pub(crate) async fn fetch(State(console): State<Console>, visit: Visit, Path(path): FeedPath) -> Answer {
-    let key = feed_key(&visit, &path.0, &path.1)?;
+    let key = own_feed_key(&visit, &path.0, &path.1)?;
     feed::fetch_now(&console.feeds, &key).await.map_err(|error| visit.refused(error))?;
     Ok(see_other(&feed_address(&key)))
 }
@@ -36,7 +36,7 @@ pub(crate) async fn resume(state: State<Console>, visit: Visit, path: FeedPath) 
 }
 
 async fn set_paused(State(console): State<Console>, visit: Visit, Path(path): FeedPath, to: Pause) -> Answer {
-    let key = feed_key(&visit, &path.0, &path.1)?;
+    let key = own_feed_key(&visit, &path.0, &path.1)?;
     feed::set_paused(&console.feeds, &key, to).await.map_err(|error| visit.refused(error))?;
     Ok(see_other(&feed_address(&key)))
 }
@@ -50,20 +50,20 @@ pub(crate) async fn reject(state: State<Console>, visit: Visit, path: LoadPath) 
 }
 
 async fn say(State(console): State<Console>, visit: Visit, Path(path): LoadPath, word: Word) -> Answer {
-    let (key, task_id) = load_key(&visit, &path)?;
+    let (key, task_id) = own_load_key(&visit, &path)?;
     let said = decide::decide(&console.feeds, &key, task_id, word, visit.access.who()).await;
     said.map_err(|error| visit.refused(error))?;
     Ok(see_other(&load_address(&key, &task_id.to_string())))
 }
 
 pub(crate) async fn rerun(State(console): State<Console>, visit: Visit, Path(path): LoadPath) -> Answer {
-    let (key, task_id) = load_key(&visit, &path)?;
+    let (key, task_id) = own_load_key(&visit, &path)?;
     let made = follow_up::rerun(&console.feeds, &key, task_id).await.map_err(|error| visit.refused(error))?;
     Ok(see_other(&load_address(&key, &made.to_string())))
 }
 
 pub(crate) async fn cancel(State(console): State<Console>, visit: Visit, Path(path): LoadPath) -> Answer {
-    let (key, task_id) = load_key(&visit, &path)?;
+    let (key, task_id) = own_load_key(&visit, &path)?;
     decide::cancel(&console.feeds, &key, task_id).await.map_err(|error| visit.refused(error))?;
     Ok(see_other(&load_address(&key, &task_id.to_string())))
 }

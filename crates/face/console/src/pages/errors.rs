@@ -81,7 +81,7 @@ pub(super) async fn section(
     let found = errors::page(&console.feeds, key, task_id, &filter, after.as_ref(), PAGE).await;
     let found = found.map_err(refused)?;
     let next = found.next.as_ref().map(errors::write_cursor);
-    let items: Vec<_> = found.found.into_iter().map(|found| ErrorItem::of(found, visit.words())).collect();
+    let items: Vec<_> = found.found.into_iter().map(|found| ErrorItem::of(found, visit.language)).collect();
     let total = item.statistics.errors + item.statistics.warnings;
     Ok(html! {
         section aria-labelledby="errors" {
@@ -218,7 +218,7 @@ pub(crate) async fn xlsx(
     Path(path): Path<(String, String, String)>,
 ) -> Answer {
     let (key, task_id) = downloadable(&console, &visit, &path).await?;
-    let made = xlsx_table(&console.feeds, &key, task_id, visit.words()).await;
+    let made = xlsx_table(&console.feeds, &key, task_id, visit.language).await;
     made.map_err(|problem| visit.refused(problem))
 }
 
@@ -228,7 +228,7 @@ pub(crate) async fn csv(
     Path(path): Path<(String, String, String)>,
 ) -> Answer {
     let (key, task_id) = downloadable(&console, &visit, &path).await?;
-    let made = csv_table(&console.feeds, &key, task_id, visit.words()).await;
+    let made = csv_table(&console.feeds, &key, task_id, visit.language).await;
     made.map_err(|problem| visit.refused(problem))
 }
 

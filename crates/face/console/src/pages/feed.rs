@@ -10,7 +10,7 @@ use serde::Deserialize;
 use wire::feeds::OnMissing;
 
 use super::seller::{drop_zone, facts, state};
-use super::{Answer, feed_address, feed_key, load_address, seller_address};
+use super::{Answer, feed_address, feed_key, load_address, own_feed_key, seller_address};
 use crate::frame::{Heading, act, chip, csrf, empty, page, see_other};
 use crate::visit::{Refusal, Visit};
 use crate::words::{bytes, number, source, time};
@@ -31,11 +31,11 @@ pub(crate) async fn show(
 ) -> Answer {
     let key = feed_key(&visit, &seller, &namespace)?;
     let view = history::feed(&console.feeds, &key).await.map_err(|error| visit.refused(error))?;
-    let item = FeedItem::of(&view, visit.words());
+    let item = FeedItem::of(&view, visit.language);
     let loads = history::loads(&console.feeds, &key, wanted.before, PAGE + 1).await;
     let loads = loads.map_err(|error| visit.refused(error))?;
     let more = loads.len() > PAGE;
-    let loads: Vec<_> = loads.iter().take(PAGE).map(|load| LoadItem::of(load, visit.words())).collect();
+    let loads: Vec<_> = loads.iter().take(PAGE).map(|load| LoadItem::of(load, visit.language)).collect();
     let newest = if wanted.before.is_none() { loads.first() } else { None };
     let content = html! {
         div #state data-live {
@@ -167,7 +167,7 @@ pub(crate) async fn change(
     Path((seller, namespace)): Path<(String, String)>,
     Form(change): Form<Change>,
 ) -> Result<Response, Refusal> {
-    let key = feed_key(&visit, &seller, &namespace)?;
+    let key = own_feed_key(&visit, &seller, &namespace)?;
     let view = history::feed(&console.feeds, &key).await.map_err(|error| visit.refused(error))?;
     // What the form does not show stays as it is, the url's password and the webhook's secret among it.
     let mut settings = view.feed.settings.unwrap_or_default();

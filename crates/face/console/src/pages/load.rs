@@ -22,7 +22,7 @@ pub(crate) async fn show(
 ) -> Answer {
     let (key, task_id) = load_key(&visit, &path)?;
     let load = history::load(&console.feeds, &key, task_id).await.map_err(|error| visit.refused(error))?;
-    let item = LoadItem::of(&load, visit.words());
+    let item = LoadItem::of(&load, visit.language);
     let ended = feeds::tasks::is_final(load.task.status());
     let line =
         wanted.line.or_else(|| item.error.as_ref().and_then(|error| error.line)).filter(|line| *line > 0);

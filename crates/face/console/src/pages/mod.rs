@@ -26,6 +26,7 @@ use axum::routing::{any, get, post};
 use feeds::FeedKey;
 
 use crate::Console;
+use crate::session::STRANGERS_FORM_BYTES;
 use crate::visit::{Refusal, Visit};
 use crate::words::encoded;
 
@@ -35,9 +36,8 @@ pub(crate) fn routes() -> Router<Console> {
     Router::new()
         .route("/console", get(overview::show))
         .route("/console/", get(overview::show))
-        .route("/console/login", get(login::show).post(login::enter))
+        .merge(strangers_routes())
         .route("/console/logout", post(login::leave))
-        .route("/console/language", post(login::language))
         .route("/console/find", get(find::find))
         .merge(seller_routes())
         .merge(load_routes())
@@ -46,6 +46,14 @@ pub(crate) fn routes() -> Router<Console> {
         .merge(silver::routes())
         // Below the console people get a page that says so, and not the API's answer.
         .route("/console/{*anything}", any(find::nothing))
+}
+
+/// Forms of those who have not logged in are short.
+fn strangers_routes() -> Router<Console> {
+    Router::new()
+        .route("/console/login", get(login::show).post(login::enter))
+        .route("/console/language", post(login::language))
+        .layer(DefaultBodyLimit::max(STRANGERS_FORM_BYTES))
 }
 
 fn seller_routes() -> Router<Console> {
@@ -111,6 +119,21 @@ pub(crate) fn offer_address(id: &str) -> String {
 fn feed_key(visit: &Visit, seller: &str, namespace: &str) -> Result<FeedKey, Refusal> {
     visit.require_seller(seller)?;
     FeedKey::new(seller, namespace).map_err(|error| visit.refused(error))
+}
+
+/// The same, if the visitor may change it: what a service has collected is not the seller's to change.
+fn own_feed_key(visit: &Visit, seller: &str, namespace: &str) -> Result<FeedKey, Refusal> {
+    let key = feed_key(visit, seller, namespace)?;
+    if key.is_parsed() {
+        visit.access.require_service().map_err(|problem| visit.refused(problem))?;
+    }
+    Ok(key)
+}
+
+/// The load that a path names, if the visitor may change it.
+fn own_load_key(visit: &Visit, path: &(String, String, String)) -> Result<(FeedKey, i64), Refusal> {
+    own_feed_key(visit, &path.0, &path.1)?;
+    load_key(visit, path)
 }
 
 /// The load that a path names.

@@ -4,7 +4,8 @@
 use axum::extract::{Path, State};
 use feeds::FeedKey;
 use maud::{Markup, html};
-use model::{IssueType, OfferId, message};
+use model::fields::{FIELDS, price_text};
+use model::{Content, IssueType, Offer, OfferId, message};
 use offers::api::json::{
     AttributeJson, ContentJson, EventJson, OfferJson, PhotoJson, Reader, ValueJson, ValuesJson,
 };
@@ -38,7 +39,7 @@ pub(crate) async fn show(State(console): State<Console>, visit: Visit, Path(id):
         }
         div.columns {
             (photos(&visit, &item.content.photos))
-            (facts(&visit, &item))
+            (facts(&visit, &offer, &item))
         }
         @if let Some(text) = &item.content.description { section { h2 { (visit.say("Description", "Описание")) }
             p.text { bdi { (text) } } } }
@@ -81,7 +82,7 @@ async fn problems(offers: &Offers, visit: &Visit, id: OfferId, item: &OfferJson)
                 @for issue in &issues {
                     li {
                         span.chip.error { (error_type(visit, feeds::report::type_name(issue.r#type()))) } " "
-                        bdi { (message::render(issue, visit.words())) }
+                        bdi { (message::render(issue, visit.language)) }
                     }
                 }
                 @for photo in failed {
@@ -130,9 +131,16 @@ fn predicted(visit: &Visit, item: &OfferJson) -> Option<String> {
     Some(format!("{} {} ({rests_on}: {from})", price.amount, price.currency))
 }
 
-fn facts(visit: &Visit, item: &OfferJson) -> Markup {
-    let ContentJson { category, price, condition, location, contacts, vendor, barcode, url, .. } =
-        &item.content;
+fn facts(visit: &Visit, offer: &Offer, item: &OfferJson) -> Markup {
+    let ContentJson { category, condition, location, contacts, .. } = &item.content;
+    let none = Content::default();
+    let content = offer.content.as_ref().unwrap_or(&none);
+    let plain = FIELDS.iter().filter_map(|field| {
+        let (en, ru) = field.label?;
+        let value = field.text(content).into_owned();
+        // A number that is not known is 0.
+        Some((visit.say(en, ru), Some(value).filter(|value| value != "0")))
+    });
     let path = category.as_ref().map(|category| category.path.join(" / "));
     let place =
         location.as_ref().and_then(|location| location.name.clone().or_else(|| location.address.clone()));
@@ -144,14 +152,12 @@ fn facts(visit: &Visit, item: &OfferJson) -> Markup {
     };
     html! {
         dl.facts {
-            (fact(visit.say("Price", "Цена"), price.as_ref().map(|price| format!("{} {}", price.amount, price.currency))))
+            (fact(visit.say("Price", "Цена"), Some(price_text(content.price.as_ref()))))
             (fact(visit.say("Predicted price", "Прогноз цены"), predicted(visit, item)))
             (fact(visit.say("Category", "Категория"), path))
             (fact(visit.say("Condition", "Состояние"), condition))
             (fact(visit.say("Place", "Место"), place))
-            (fact(visit.say("Maker", "Производитель"), vendor.clone()))
-            (fact(visit.say("Barcode", "Штрихкод"), barcode.clone()))
-            (fact(visit.say("Page", "Страница"), url.clone()))
+            @for (name, value) in plain { (fact(name, value)) }
             (fact(visit.say("Contact", "Контакт"), contacts.as_ref().and_then(|contacts| contacts.name.clone())))
             (fact(visit.say("Number", "Номер"), Some(item.id.clone())))
             (fact(visit.say("Version", "Версия"), Some(item.version.to_string())))

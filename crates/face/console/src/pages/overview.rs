@@ -135,12 +135,12 @@ pub(super) async fn streams(console: &Console, visit: &Visit) -> Result<BTreeMap
 /// Loads that wait for a decision or fail, and what else was found.
 fn needs(visit: &Visit, feeds: &[Glance], points: &[Markup]) -> Markup {
     let held = feeds.iter().filter_map(|found| {
-        let load = LoadItem::of(found.load.as_ref()?, visit.words());
+        let load = LoadItem::of(found.load.as_ref()?, visit.language);
         (load.status == "needs_confirmation").then_some((&found.view.key, load))
     });
     let held: Vec<_> = held.collect();
     let failing = feeds.iter().filter_map(|found| {
-        let load = LoadItem::of(found.load.as_ref()?, visit.words());
+        let load = LoadItem::of(found.load.as_ref()?, visit.language);
         matches!(load.status.as_str(), "failed" | "partial").then_some((&found.view.key, load))
     });
     let failing: Vec<_> = failing.collect();
@@ -186,8 +186,8 @@ fn recent(visit: &Visit, feeds: &[Glance]) -> Markup {
     let mut loads: Vec<_> = feeds
         .iter()
         .filter_map(|found| {
-            let load = LoadItem::of(found.load.as_ref()?, visit.words());
-            Some((&found.view.key, FeedItem::of(&found.view, visit.words()), load))
+            let load = LoadItem::of(found.load.as_ref()?, visit.language);
+            Some((&found.view.key, FeedItem::of(&found.view, visit.language), load))
         })
         .collect();
     loads.sort_by_key(|(_, _, load)| std::cmp::Reverse(load.updated_at));

@@ -76,7 +76,7 @@ struct Arrow {
 
 const ARROWS: [Arrow; 9] = [
     Arrow {
-        topic: feeds::FEED_OFFERS_TOPIC,
+        topic: model::topics::FEED_OFFERS,
         path: "M180 124 H342",
         x: 265,
         y: 112,
@@ -84,7 +84,7 @@ const ARROWS: [Arrow; 9] = [
         anchor: "middle",
     },
     Arrow {
-        topic: feeds::FEED_RESULTS_TOPIC,
+        topic: model::topics::FEED_RESULTS,
         path: "M350 152 H188",
         x: 265,
         y: 168,
@@ -92,7 +92,7 @@ const ARROWS: [Arrow; 9] = [
         anchor: "middle",
     },
     Arrow {
-        topic: offers::CHANGES_TOPIC,
+        topic: model::topics::OFFERS_CHANGES,
         path: "M510 138 H672",
         x: 595,
         y: 126,
@@ -100,7 +100,7 @@ const ARROWS: [Arrow; 9] = [
         anchor: "middle",
     },
     Arrow {
-        topic: offers::OPINIONS_TOPIC,
+        topic: model::topics::MODERATION_OPINIONS,
         path: "M430 66 V102",
         x: 440,
         y: 82,
@@ -108,7 +108,7 @@ const ARROWS: [Arrow; 9] = [
         anchor: "start",
     },
     Arrow {
-        topic: offers::PHOTO_REQUESTS_TOPIC,
+        topic: model::topics::PHOTOS_REQUESTS,
         path: "M410 166 V222",
         x: 400,
         y: 198,
@@ -116,7 +116,7 @@ const ARROWS: [Arrow; 9] = [
         anchor: "end",
     },
     Arrow {
-        topic: offers::PHOTO_RESULTS_TOPIC,
+        topic: model::topics::PHOTOS_RESULTS,
         path: "M450 230 V174",
         x: 460,
         y: 198,
@@ -124,15 +124,29 @@ const ARROWS: [Arrow; 9] = [
         anchor: "start",
     },
     Arrow {
-        topic: united::PARTS_TOPIC,
+        topic: model::topics::UNITED_PARTS,
         path: "M510 154 H550 Q600 154 600 204 V228 Q600 258 630 258 H672",
         x: 610,
         y: 200,
         value_y: 215,
         anchor: "start",
     },
-    Arrow { topic: united::OFFERS_TOPIC, path: "M760 286 V332", x: 750, y: 307, value_y: 322, anchor: "end" },
-    Arrow { topic: silver::ERP_TOPIC, path: "M350 368 H188", x: 265, y: 356, value_y: 341, anchor: "middle" },
+    Arrow {
+        topic: model::topics::UNITED_OFFERS,
+        path: "M760 286 V332",
+        x: 750,
+        y: 307,
+        value_y: 322,
+        anchor: "end",
+    },
+    Arrow {
+        topic: model::topics::ERP_SSKU,
+        path: "M350 368 H188",
+        x: 265,
+        y: 356,
+        value_y: 341,
+        anchor: "middle",
+    },
 ];
 
 /// `owed`: SSKUs that silver could not import. `more` are rooms that have a picture of their own.

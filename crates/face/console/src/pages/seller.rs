@@ -9,7 +9,7 @@ use feeds::history;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{Answer, feed_address, feed_key, load_address, seller_address};
+use super::{Answer, feed_address, load_address, own_feed_key, seller_address};
 use crate::frame::{Heading, chip, csrf, empty, figure, page, see_other};
 use crate::visit::{Refusal, Visit};
 use crate::words::{self, number, time};
@@ -25,7 +25,7 @@ pub(crate) async fn show(State(console): State<Console>, visit: Visit, Path(sell
     let mut found = Vec::new();
     for view in views {
         let loads = loads_of(&console, &visit, &view.key, SHOWN_LOADS).await?;
-        found.push((view.key.clone(), FeedItem::of(&view, visit.words()), loads));
+        found.push((view.key.clone(), FeedItem::of(&view, visit.language), loads));
     }
     let cabinet = |preset: &str| format!("{}/offers?preset={preset}", seller_address(&seller));
     let content = html! {
@@ -63,7 +63,7 @@ pub(super) async fn loads_of(
 ) -> Result<Vec<LoadItem>, Refusal> {
     let loads = history::loads(&console.feeds, key, None, limit).await;
     let loads = loads.map_err(|error| visit.refused(error))?;
-    Ok(loads.iter().map(|load| LoadItem::of(load, visit.words())).collect())
+    Ok(loads.iter().map(|load| LoadItem::of(load, visit.language)).collect())
 }
 
 fn card(visit: &Visit, key: &FeedKey, item: &FeedItem, loads: &[LoadItem]) -> Markup {
@@ -199,7 +199,7 @@ pub(crate) async fn make_feed(
     Path(seller): Path<String>,
     Form(new): Form<NewFeed>,
 ) -> Result<Response, Refusal> {
-    let key = feed_key(&visit, &seller, &new.namespace)?;
+    let key = own_feed_key(&visit, &seller, &new.namespace)?;
     if let Ok(view) = history::feed(&console.feeds, &key).await
         && view.feed.settings.is_some_and(|settings| !settings.url.is_empty())
     {

@@ -165,7 +165,7 @@ fn prost_card() -> String {
 async fn a_dead_letter_is_retried_and_dropped() {
     let world = World::new().await;
     let bad = topics::Message::new("k", "no opinion".as_bytes().to_vec());
-    world.topics.publish(offers::OPINIONS_TOPIC, vec![bad]).await.unwrap();
+    world.topics.publish(model::topics::MODERATION_OPINIONS, vec![bad]).await.unwrap();
     let mut browser = Browser::at_home(&world.router);
     let page = eventually(async || {
         let page = browser.get("/console/topics/moderation.opinions").await;

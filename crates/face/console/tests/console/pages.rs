@@ -16,7 +16,7 @@ async fn every_page_speaks_both_languages_and_shows_hostile_words_harmlessly() {
     let evil = offers::external::find(&world.offers, SELLER, "default", "evil").await.unwrap().unwrap();
     let id = offers::changes::printed(evil.id);
     let bad = topics::Message::new("<b>key</b>", "<script>alert(4)</script>".as_bytes().to_vec());
-    world.topics.publish(offers::OPINIONS_TOPIC, vec![bad]).await.unwrap();
+    world.topics.publish(model::topics::MODERATION_OPINIONS, vec![bad]).await.unwrap();
     world.park(evil.id, "<script>alert(5)</script> <b>не вышло</b>").await;
     let seller = seller_address();
     let pages = [

@@ -10,21 +10,18 @@ use console::{Doors, Parts};
 use feeds::history::Load;
 use feeds::upload::Upload;
 use feeds::{FeedKey, Feeds};
-use files::Files;
-use files::objects::{Memory, SharedObjects};
 use kit::{Clock, Tasks};
 use model::OfferId;
 use offers::Offers;
-use offers::autoload::{Batches, Decisions};
 use offers::stages::Pairs;
 use silver::Silver;
 use snippets::{Registry, Snippets};
+use spine::Base;
 use stages::builtin::video::Videos;
 use stages::stage::{Answer, Fields, Job, Outcome, Stage};
 use stages::{Builtin, Stages};
 use store::{Schema, Store};
-use topics::consume::Handler;
-use topics::{Tokens, Topics};
+use topics::Topics;
 use united::United;
 use web::{Access, Code, Problem, Result, Scope};
 use wire::feeds::TaskStatus;
@@ -99,7 +96,6 @@ pub(crate) struct World {
     pub(crate) snippets: Snippets,
     pub(crate) silver: Silver,
     pub(crate) topics: Topics,
-    cluster: Cluster,
     tasks: Tasks,
     pub(crate) router: axum::Router,
 }
@@ -111,9 +107,7 @@ impl World {
             offers::tables(),
             stages::tables(),
             snippets::tables(),
-            topics::tables(),
-            files::tables(),
-            cluster::tables(),
+            spine::tables(),
             united::tables(),
             silver::tables(),
         ];
@@ -121,37 +115,15 @@ impl World {
             (Store::memory(Schema::new(tables.concat())), Clock::system(), Tasks::default());
         let options = cluster::Options { alone: true, ..cluster::Options::default() };
         let cluster = Cluster::join(store.clone(), clock.clone(), options, &tasks).await.unwrap();
-        let topics =
-            Topics::open("embedded:", store.clone(), Tokens::all(), topics::Options::default()).unwrap();
-        for topic in
-            offers::TOPICS.into_iter().chain([files::RELEASES]).chain(united::TOPICS).chain(silver::TOPICS)
-        {
-            topics.ensure(topic, 2).await.unwrap();
-        }
-        let options = files::Options { reserve_bytes: 0, ..files::Options::new(std::env::temp_dir()) };
-        let objects = Arc::new(Memory::default()) as SharedObjects;
-        let files = Files::over(objects, store.clone(), options).unwrap();
-        let offers =
-            Offers::new(store.clone(), clock.clone(), offers::Settings::default(), Catalog::shipped());
-        let feeds = Feeds {
-            handed_over: Arc::new(tokio::sync::Semaphore::new(1)),
-            store: store.clone(),
-            topics: topics.clone(),
-            files,
-            clock: clock.clone(),
-            settings: Arc::default(),
-            unify: Arc::new(feeds::LazyKnowledge::new(Catalog::shipped(), None)),
-            fetcher: fetch::Fetcher::new(fetch::Options::default()),
-        };
-        let options = snippets::Options::default();
-        let registry = Registry::shipped();
-        let united =
-            United::new(store.clone(), clock.clone(), Catalog::shipped()).with_cluster(cluster.clone());
-        let silver = Silver::new(united);
-        let snippets =
-            Snippets::open(store, topics.clone(), cluster.clone(), clock.clone(), registry, options);
-        let snippets = snippets.await.unwrap();
-        snippets::start(&snippets, 2, &tasks);
+        let base = Base::alone(store, clock);
+        base.topics.ensure_all(&[files::RELEASES]).await.unwrap();
+        let offers = Offers::new(&base, offers::Settings::default(), Catalog::shipped());
+        let unify = Arc::new(feeds::LazyKnowledge::new(Catalog::shipped(), None));
+        let feeds = Feeds::new(&base, feeds::config::Settings::default(), unify, fetch::Options::default());
+        let silver = Silver::new(United::new(&base, Catalog::shipped()));
+        let settings = snippets::Settings::default();
+        let snippets = Snippets::open(&base, settings, Registry::shipped()).await.unwrap();
+        snippets.start(&tasks);
         let fragile = Fragile::default();
         let builtin = Builtin::new(Fragile::ID, &["title"], fragile.clone());
         let videos = Videos::new(Vec::new(), fetch::Options::default());
@@ -165,40 +137,25 @@ impl World {
             stages: stages.clone(),
             snippets: Some(snippets.clone()),
             silver: silver.clone(),
-            topics: topics.clone(),
-            cluster: cluster.clone(),
-            clock,
+            topics: base.topics.clone(),
+            cluster,
+            clock: base.clock,
             doors: Arc::new(Keys),
         });
-        let world = Self { feeds, offers, stages, fragile, snippets, silver, topics, cluster, tasks, router };
-        world.start();
+        let topics = base.topics;
+        let world = Self { feeds, offers, stages, fragile, snippets, silver, topics, tasks, router };
+        world.start().await;
         world
     }
 
-    fn start(&self) {
-        let shutdown = || self.tasks.shutdown().clone();
-        self.tasks.spawn("relay", topics::relay::run(self.topics.clone(), shutdown()));
-        self.read(offers::FEED_OFFERS_TOPIC, "offers", Batches(self.offers.clone()));
-        self.read(offers::FEED_DECISIONS_TOPIC, "offers", Decisions(self.offers.clone()));
-        self.read(offers::OPINIONS_TOPIC, "offers", offers::moderation::Opinions(self.offers.clone()));
-        self.read(
-            offers::FEED_RESULTS_TOPIC,
-            feeds::results::GROUP,
-            feeds::results::Results(self.feeds.clone()),
-        );
-        self.read(offers::FOLLOW_TOPIC, "offers", offers::follow::Follows);
-        let walks = offers::follow::FollowerWalks(self.offers.clone());
-        self.tasks.spawn("follower walks", cluster::work::run(self.cluster.clone(), walks, shutdown()));
-        united::start(&self.silver.united, &self.topics, &self.tasks);
-        silver::start(&self.silver, &self.topics, &self.tasks);
-        let sweeps = offers::autoload::sweep::Sweeps(self.offers.clone());
-        self.tasks.spawn("sweeps", cluster::work::run(self.cluster.clone(), sweeps, shutdown()));
-    }
-
-    fn read(&self, topic: &'static str, group: &'static str, handler: impl Handler + 'static) {
-        let (topics, shutdown) = (self.topics.clone(), self.tasks.shutdown().clone());
-        self.tasks
-            .spawn(topic, async move { topics::consume::run(topics, topic, group, handler, shutdown).await });
+    async fn start(&self) {
+        self.tasks.spawn("relay", topics::relay::run(self.topics.clone(), self.tasks.shutdown().clone()));
+        self.offers.start(&self.tasks).await.unwrap();
+        self.silver.united.start(&self.tasks).await.unwrap();
+        self.silver.start(&self.tasks).await.unwrap();
+        let results = feeds::results::Results(self.feeds.clone());
+        let (topic, group) = (model::topics::FEED_RESULTS, feeds::results::GROUP);
+        topics::consume::start(&self.tasks, &self.topics, topic, group, results);
     }
 
     /// Uploads a file and processes it; its answers come by themselves.
@@ -210,7 +167,7 @@ impl World {
     }
 
     pub(crate) async fn process(&self) {
-        let loads = feeds::processor::Loads { feeds: self.feeds.clone(), cluster: self.cluster.clone() };
+        let loads = feeds::processor::Loads(self.feeds.clone());
         let all: Vec<_> = store::Shard::all().collect();
         cluster::work::run_due(&loads, &all, self.feeds.clock.now()).await.unwrap();
     }

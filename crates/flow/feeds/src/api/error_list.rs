@@ -1,6 +1,7 @@
 //! The list of a load's errors: in pages, and whole as a table.
 
-use std::io::{Seek as _, Write as _};
+use std::fs::File;
+use std::io::{BufWriter, Seek as _, Write as _};
 
 use axum::Json;
 use axum::body::Body;
@@ -17,7 +18,7 @@ use web::{Access, Code, Page, Problem, Result};
 
 use super::docs::Reading;
 use super::feed_key;
-use super::json::{ErrorItem, language};
+use super::json::ErrorItem;
 use crate::check::Finding;
 use crate::errors::{self, Cursor, Filter, Found, Searched};
 use crate::report::Row;
@@ -27,6 +28,8 @@ use crate::{FeedKey, Feeds, history};
 
 /// Errors that one question brings while a table is written.
 const PAGE: usize = 1_000;
+/// Of one table; the list in pages has all of them.
+const MAX_TABLE_ROWS: usize = 250_000;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -42,6 +45,7 @@ pub(super) struct Wanted {
     /// Words of the title, in any order and case. Likewise.
     #[serde(default)]
     title: String,
+    #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     cursor: Option<String>,
 }
@@ -79,7 +83,7 @@ pub(super) async fn list(
     let Searched { found, next } =
         errors::page(&feeds, &key, task_id, &filter, after.as_ref(), limit).await?;
     let next_cursor = next.as_ref().map(errors::write_cursor);
-    let language = language(&headers);
+    let language = web::language(&headers);
     let items = found.into_iter().map(|found| ErrorItem::of(found, language)).collect();
     Ok(Json(Page { items, next_cursor }))
 }
@@ -95,20 +99,13 @@ pub(super) async fn xlsx(
     Path(path): Path<(String, String, String)>,
 ) -> Result<Response> {
     let (key, task_id) = load_of(&feeds, &access, &path).await?;
-    xlsx_table(&feeds, &key, task_id, language(&headers)).await
+    xlsx_table(&feeds, &key, task_id, web::language(&headers)).await
 }
 
 /// The whole list as an XLSX file to download.
 pub async fn xlsx_table(feeds: &Feeds, key: &FeedKey, task_id: i64, language: Language) -> Result<Response> {
-    let mut sheet = Xlsx::begin(language).map_err(|error| broken(&error))?;
-    let mut after = None;
-    while let Some(rows) = page(feeds, key, task_id, language, &mut after).await? {
-        for row in rows {
-            sheet.add(&row).map_err(|error| broken(&error))?;
-        }
-    }
-    let mut file = tempfile::tempfile().map_err(|error| broken(&error))?;
-    sheet.end(&mut file).map_err(|error| broken(&error))?;
+    let begin = move || Xlsx::begin(language).map_err(|error| broken(&error));
+    let file = table(feeds, key, task_id, language, begin).await?;
     let kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
     download(file, kind, &format!("errors-{task_id}.xlsx"))
 }
@@ -123,23 +120,79 @@ pub(super) async fn csv(
     Path(path): Path<(String, String, String)>,
 ) -> Result<Response> {
     let (key, task_id) = load_of(&feeds, &access, &path).await?;
-    csv_table(&feeds, &key, task_id, language(&headers)).await
+    csv_table(&feeds, &key, task_id, web::language(&headers)).await
 }
 
 /// The whole list as a CSV file to download.
 pub async fn csv_table(feeds: &Feeds, key: &FeedKey, task_id: i64, language: Language) -> Result<Response> {
-    let file = tempfile::tempfile().map_err(|error| broken(&error))?;
-    let mut table = Csv::begin(std::io::BufWriter::new(file), language).map_err(|error| broken(&error))?;
-    let mut after = None;
-    while let Some(rows) = page(feeds, key, task_id, language, &mut after).await? {
-        for row in rows {
-            table.add(&row).map_err(|error| broken(&error))?;
-        }
-    }
-    let mut out = table.end().map_err(|error| broken(&error))?;
-    out.flush().map_err(|error| broken(&error))?;
-    let file = out.into_inner().map_err(|error| broken(&error))?;
+    let begin = move || {
+        let file = tempfile::tempfile().map_err(|error| broken(&error))?;
+        Csv::begin(BufWriter::new(file), language).map_err(|error| broken(&error))
+    };
+    let file = table(feeds, key, task_id, language, begin).await?;
     download(file, "text/csv; charset=utf-8", &format!("errors-{task_id}.csv"))
+}
+
+/// A table that is being written.
+trait Table: Send + Sized + 'static {
+    fn add(&mut self, row: &Row) -> Result<()>;
+    fn end(self) -> Result<File>;
+}
+
+impl Table for Xlsx {
+    fn add(&mut self, row: &Row) -> Result<()> {
+        self.add(row).map_err(|error| broken(&error))
+    }
+
+    fn end(self) -> Result<File> {
+        let mut file = tempfile::tempfile().map_err(|error| broken(&error))?;
+        self.end(&mut file).map_err(|error| broken(&error))?;
+        Ok(file)
+    }
+}
+
+impl Table for Csv<BufWriter<File>> {
+    fn add(&mut self, row: &Row) -> Result<()> {
+        self.add(row).map_err(|error| broken(&error))
+    }
+
+    fn end(self) -> Result<File> {
+        let mut out = self.end().map_err(|error| broken(&error))?;
+        out.flush().map_err(|error| broken(&error))?;
+        out.into_inner().map_err(|error| broken(&error))
+    }
+}
+
+/// Writes a table of the first [`MAX_TABLE_ROWS`] errors, page by page on threads that may take their time. Between two
+/// pages nothing is held but the permit, which goes when nobody waits any more.
+async fn table<T: Table>(
+    feeds: &Feeds,
+    key: &FeedKey,
+    task_id: i64,
+    language: Language,
+    begin: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<File> {
+    let _permit = feeds.renderings.acquire().await.map_err(|error| broken(&error))?;
+    let mut table = apart(begin).await?;
+    let (mut after, mut written) = (None, 0);
+    while written < MAX_TABLE_ROWS
+        && let Some(rows) = page(feeds, key, task_id, language, &mut after).await?
+    {
+        written += rows.len();
+        table = apart(move || {
+            for row in rows {
+                table.add(&row)?;
+            }
+            Ok(table)
+        })
+        .await?;
+    }
+    apart(move || table.end()).await
+}
+
+/// Off the threads that serve calls.
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| broken(&error))?
 }
 
 /// The next rows of a table; none: that was all.
@@ -171,7 +224,7 @@ fn broken(error: &dyn std::fmt::Display) -> Problem {
 }
 
 /// The file as an answer, from its beginning, a piece at a time.
-fn download(mut file: std::fs::File, kind: &'static str, name: &str) -> Result<Response> {
+fn download(mut file: File, kind: &'static str, name: &str) -> Result<Response> {
     file.rewind().map_err(|error| broken(&error))?;
     let chunks = stream::try_unfold(tokio::fs::File::from_std(file), |mut file| async move {
         let mut chunk = BytesMut::with_capacity(64 << 10);

@@ -7,8 +7,8 @@ use web::{Access, Page, Result};
 use wire::feeds::FeedSettings;
 
 use super::docs::{Reading, Writing};
-use super::feed_key;
-use super::json::{FeedItem, Missing, NewLoad, language};
+use super::json::{FeedItem, Missing, NewLoad};
+use super::{feed_key, own_feed_key};
 use crate::history::{self, FeedView};
 use crate::{FeedKey, Feeds, feed};
 
@@ -18,13 +18,20 @@ use crate::{FeedKey, Feeds, feed};
 pub(super) struct PutFeed {
     /// Fetched regularly; without it files are uploaded.
     url: Option<String>,
+    #[schema(minimum = 1, maximum = 527_040)]
     period_minutes: Option<i64>,
     on_missing: Option<Missing>,
+    #[schema(maximum = 100)]
     guard_percent: Option<u32>,
     webhook_url: Option<String>,
     /// Made for you when there is none; the answer shows it once.
+    #[schema(max_length = 256)]
     webhook_secret: Option<String>,
+    /// Of offers that name none, such as `RUB`.
+    #[schema(max_length = 16)]
     currency: Option<String>,
+    /// Of offers that do not say where they are.
+    #[schema(max_length = 512)]
     address: Option<String>,
 }
 
@@ -55,7 +62,7 @@ pub(super) async fn list(
     Path(seller): Path<String>,
 ) -> Result<Json<Page<FeedItem>>> {
     access.require_seller(&seller)?;
-    let language = language(&headers);
+    let language = web::language(&headers);
     let views = history::feeds_of(&feeds, &seller).await?;
     Ok(Json(Page::whole(views.iter().map(|view| FeedItem::of(view, language)).collect())))
 }
@@ -70,12 +77,12 @@ pub(super) async fn put(
     Path((seller, namespace)): Path<(String, String)>,
     Json(wanted): Json<PutFeed>,
 ) -> Result<Json<FeedItem>> {
-    let key = feed_key(&access, &seller, &namespace)?;
+    let key = own_feed_key(&access, &seller, &namespace)?;
     let settings = wanted.settings(&feeds);
     let feed = feed::put(&feeds, &key, settings).await?;
     let secret = feed.settings.as_ref().map(|settings| settings.webhook_secret.clone());
     let loader = history::feed(&feeds, &key).await?.loader;
-    let mut item = FeedItem::of(&FeedView { key, feed, loader }, language(&headers));
+    let mut item = FeedItem::of(&FeedView { key, feed, loader }, web::language(&headers));
     item.webhook_secret = secret.filter(|secret| !secret.is_empty());
     Ok(Json(item))
 }
@@ -95,7 +102,7 @@ pub(super) async fn show(
 
 async fn seen(feeds: &Feeds, key: &FeedKey, headers: &HeaderMap) -> Result<Json<FeedItem>> {
     let view = history::feed(feeds, key).await?;
-    Ok(Json(FeedItem::of(&view, language(headers))))
+    Ok(Json(FeedItem::of(&view, web::language(headers))))
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -114,7 +121,7 @@ pub(super) async fn remove(
     Path((seller, namespace)): Path<(String, String)>,
     Query(removal): Query<Removal>,
 ) -> Result<(StatusCode, Json<NewLoad>)> {
-    let key = feed_key(&access, &seller, &namespace)?;
+    let key = own_feed_key(&access, &seller, &namespace)?;
     let task_id = feed::remove(&feeds, &key, removal.offers.into()).await?;
     Ok((StatusCode::ACCEPTED, Json(NewLoad { task_id: task_id.to_string() })))
 }
@@ -128,7 +135,7 @@ pub(super) async fn fetch(
     headers: HeaderMap,
     Path((seller, namespace)): Path<(String, String)>,
 ) -> Result<(StatusCode, Json<FeedItem>)> {
-    let key = feed_key(&access, &seller, &namespace)?;
+    let key = own_feed_key(&access, &seller, &namespace)?;
     feed::fetch_now(&feeds, &key).await?;
     Ok((StatusCode::ACCEPTED, seen(&feeds, &key, &headers).await?))
 }
@@ -142,7 +149,7 @@ pub(super) async fn pause(
     headers: HeaderMap,
     Path((seller, namespace)): Path<(String, String)>,
 ) -> Result<Json<FeedItem>> {
-    let key = feed_key(&access, &seller, &namespace)?;
+    let key = own_feed_key(&access, &seller, &namespace)?;
     feed::set_paused(&feeds, &key, feed::Pause::Paused).await?;
     seen(&feeds, &key, &headers).await
 }
@@ -156,7 +163,7 @@ pub(super) async fn resume(
     headers: HeaderMap,
     Path((seller, namespace)): Path<(String, String)>,
 ) -> Result<Json<FeedItem>> {
-    let key = feed_key(&access, &seller, &namespace)?;
+    let key = own_feed_key(&access, &seller, &namespace)?;
     feed::set_paused(&feeds, &key, feed::Pause::Running).await?;
     seen(&feeds, &key, &headers).await
 }

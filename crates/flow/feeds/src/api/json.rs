@@ -331,11 +331,3 @@ impl ErrorItem {
         }
     }
 }
-
-/// The caller's language.
-pub(super) fn language(headers: &axum::http::HeaderMap) -> Language {
-    match web::Language::of(headers) {
-        web::Language::English => Language::English,
-        web::Language::Russian => Language::Russian,
-    }
-}

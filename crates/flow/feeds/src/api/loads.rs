@@ -7,13 +7,14 @@ use web::{Access, Page, Problem, Result};
 use wire::feeds::feed_decision::Word;
 
 use super::docs::{Reading, Writing};
-use super::feed_key;
-use super::json::{LoadItem, NewLoad, language};
+use super::json::{LoadItem, NewLoad};
+use super::{feed_key, own_feed_key};
 use crate::{FeedKey, Feeds, decide, follow_up, history};
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Paging {
+    #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
     cursor: Option<String>,
 }
@@ -39,7 +40,7 @@ pub(super) async fn list(
     });
     let loads = history::loads(&feeds, &key, before.transpose()?, limit + 1).await?;
     let more = loads.len() > limit;
-    let language = language(&headers);
+    let language = web::language(&headers);
     let items: Vec<_> = loads.iter().take(limit).map(|load| LoadItem::of(load, language)).collect();
     let next_cursor = items.last().filter(|_| more).map(|last| last.task_id.clone());
     Ok(Json(Page { items, next_cursor }))
@@ -60,7 +61,7 @@ pub(super) async fn show(
 
 async fn seen(feeds: &Feeds, key: &FeedKey, task_id: i64, headers: &HeaderMap) -> Result<Json<LoadItem>> {
     let load = history::load(feeds, key, task_id).await?;
-    Ok(Json(LoadItem::of(&load, language(headers))))
+    Ok(Json(LoadItem::of(&load, web::language(headers))))
 }
 
 /// Lets a held load take the missing offers away.
@@ -72,7 +73,7 @@ pub(super) async fn confirm(
     headers: HeaderMap,
     Path((seller, namespace, task_id)): Path<(String, String, String)>,
 ) -> Result<(StatusCode, Json<LoadItem>)> {
-    let (key, task_id) = (feed_key(&access, &seller, &namespace)?, number(&task_id)?);
+    let (key, task_id) = (own_feed_key(&access, &seller, &namespace)?, number(&task_id)?);
     decide::decide(&feeds, &key, task_id, Word::Confirm, access.who()).await?;
     Ok((StatusCode::ACCEPTED, seen(&feeds, &key, task_id, &headers).await?))
 }
@@ -86,7 +87,7 @@ pub(super) async fn reject(
     headers: HeaderMap,
     Path((seller, namespace, task_id)): Path<(String, String, String)>,
 ) -> Result<(StatusCode, Json<LoadItem>)> {
-    let (key, task_id) = (feed_key(&access, &seller, &namespace)?, number(&task_id)?);
+    let (key, task_id) = (own_feed_key(&access, &seller, &namespace)?, number(&task_id)?);
     decide::decide(&feeds, &key, task_id, Word::Reject, access.who()).await?;
     Ok((StatusCode::ACCEPTED, seen(&feeds, &key, task_id, &headers).await?))
 }
@@ -99,7 +100,7 @@ pub(super) async fn rerun(
     access: Access,
     Path((seller, namespace, task_id)): Path<(String, String, String)>,
 ) -> Result<(StatusCode, Json<NewLoad>)> {
-    let (key, task_id) = (feed_key(&access, &seller, &namespace)?, number(&task_id)?);
+    let (key, task_id) = (own_feed_key(&access, &seller, &namespace)?, number(&task_id)?);
     let task_id = follow_up::rerun(&feeds, &key, task_id).await?;
     Ok((StatusCode::ACCEPTED, Json(NewLoad { task_id: task_id.to_string() })))
 }
@@ -113,7 +114,7 @@ pub(super) async fn cancel(
     headers: HeaderMap,
     Path((seller, namespace, task_id)): Path<(String, String, String)>,
 ) -> Result<Json<LoadItem>> {
-    let (key, task_id) = (feed_key(&access, &seller, &namespace)?, number(&task_id)?);
+    let (key, task_id) = (own_feed_key(&access, &seller, &namespace)?, number(&task_id)?);
     decide::cancel(&feeds, &key, task_id).await?;
     seen(&feeds, &key, task_id, &headers).await
 }

@@ -39,6 +39,15 @@ pub fn routes() -> OpenApiRouter<Feeds> {
         .routes(routes!(published::example))
 }
 
+/// The feed that a path names, if the caller may change it: what a service has collected is not the seller's to change.
+fn own_feed_key(access: &Access, seller: &str, namespace: &str) -> Result<FeedKey> {
+    let key = feed_key(access, seller, namespace)?;
+    if key.is_parsed() {
+        access.require_service()?;
+    }
+    Ok(key)
+}
+
 /// The feed that a path names, if the caller may see its seller.
 fn feed_key(access: &Access, seller: &str, namespace: &str) -> Result<FeedKey> {
     access.require_seller(seller)?;

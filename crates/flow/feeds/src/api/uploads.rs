@@ -9,8 +9,8 @@ use utoipa::{IntoParams, ToSchema};
 use web::{Access, Code, Problem, Result};
 
 use super::docs::Writing;
-use super::feed_key;
 use super::json::NewLoad;
+use super::own_feed_key;
 use crate::upload::{self, Upload};
 use crate::{FeedKey, Feeds};
 
@@ -37,10 +37,7 @@ pub(super) async fn upload(
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<NewLoad>)> {
-    let key = feed_key(&access, &seller, &namespace)?;
-    if key.is_parsed() {
-        access.require_service()?;
-    }
+    let key = own_feed_key(&access, &seller, &namespace)?;
     let expected_bytes = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok())

@@ -1,6 +1,9 @@
 //! Fields by name, for the formats that are a list of names and values: tables, JSON, Google's. One table of names in
 //! both languages serves all of them; a name that is not in it is an attribute of the goods.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use model::Issue;
 
 use crate::issue;
@@ -77,11 +80,15 @@ const NAMES: &[(Field, &str)] = &[
 ];
 
 pub(crate) fn field(name: &str) -> Option<Field> {
-    let plain = normal(name);
-    NAMES
-        .iter()
-        .find(|(_, names)| names.split_whitespace().any(|known| known == plain))
-        .map(|(field, _)| *field)
+    /// Looked up for every key of every record, so the lists are taken apart once.
+    static BY_NAME: LazyLock<HashMap<&str, Field>> = LazyLock::new(|| {
+        let each = |(field, names): &'static (Field, &'static str)| {
+            names.split_whitespace().map(move |name| (name, *field))
+        };
+        // Where two fields claim a name, the first one has it.
+        NAMES.iter().rev().flat_map(each).collect()
+    });
+    BY_NAME.get(normal(name).as_str()).copied()
 }
 
 fn normal(name: &str) -> String {

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::fields::{self, Field};
-use super::listed::record_too_long;
+use super::listed::{record_too_full, record_too_long};
 use super::recognise::Format;
 use super::{Found, Source};
 use crate::fatal::Fatal;
@@ -43,17 +43,21 @@ pub(super) fn recognise(window: &mut Window, limits: &Limits) -> Result<(Format,
     let mut at = 1;
     let mut profile = None;
     loop {
-        at = space(window, at)?;
+        at = space(window, at, limits)?;
+        // A real file has less before its offers; one offer that is longer than a record may be says so itself.
+        if at >= limits.record_bytes {
+            return Ok(lines());
+        }
         match window.data().get(at) {
             Some(b',') => at += 1,
             Some(b'"') => {
                 let Some(key_end) = value_end(window, at, limits)? else { return Err(broken(window, at)) };
                 let key: String = serde_json::from_slice(&window.data()[at..key_end]).unwrap_or_default();
-                let colon = space(window, key_end)?;
+                let colon = space(window, key_end, limits)?;
                 if window.data().get(colon) != Some(&b':') {
                     return Ok(lines());
                 }
-                let value = space(window, colon + 1)?;
+                let value = space(window, colon + 1, limits)?;
                 if LISTS.contains(&key.as_str()) && window.data().get(value) == Some(&b'[') {
                     window.consume(value + 1);
                     let format = if profile.is_some() { Format::Parsed } else { Format::Json };
@@ -77,8 +81,7 @@ fn lines() -> (Format, Box<dyn Source>) {
 impl Source for Json {
     fn next(&mut self, window: &mut Window, limits: &Limits) -> Result<Option<Found>, Fatal> {
         loop {
-            let blank = space(window, 0)?;
-            window.consume(blank);
+            pass_space(window)?;
             match (self.shape, window.data().first()) {
                 (Shape::Lines | Shape::Ended, None) => return Ok(None),
                 (Shape::List { .. }, None) => {
@@ -113,7 +116,7 @@ impl Json {
         if len == 0 {
             return Err(broken(window, 0));
         }
-        let (mut offer, issues) = read(&window.data()[..len], line);
+        let (mut offer, issues) = read(&window.data()[..len], line, limits);
         if let Some(profile) = &self.profile {
             complete(&mut offer, profile);
         }
@@ -127,8 +130,7 @@ impl Json {
             return Ok(());
         }
         loop {
-            let blank = space(window, 0)?;
-            window.consume(blank);
+            pass_space(window)?;
             match window.data().first() {
                 None => return Err(Fatal::new("json_truncated", &[]).at(window.place(0))),
                 Some(b'}') => {
@@ -145,9 +147,13 @@ impl Json {
     }
 }
 
-fn read(bytes: &[u8], line: u64) -> (FeedOffer, Vec<Issue>) {
+fn read(bytes: &[u8], line: u64, limits: &Limits) -> (FeedOffer, Vec<Issue>) {
     let mut offer = FeedOffer::default();
     let mut issues = Vec::new();
+    if memchr::memchr_iter(b',', bytes).count() > limits.record_values {
+        offer.id = id_of(bytes).unwrap_or_default();
+        return (offer, vec![record_too_full(limits)]);
+    }
     match serde_json::from_slice::<Value>(bytes) {
         Ok(Value::Object(object)) => {
             for (key, value) in &object {
@@ -165,12 +171,18 @@ fn read(bytes: &[u8], line: u64) -> (FeedOffer, Vec<Issue>) {
     (offer, issues)
 }
 
+/// The id stands among the first keys of an object, or is not looked for any further.
+const MAX_KEYS_BEFORE_ID: usize = 10_000;
+
 /// Of an object of which only the beginning is there: its id, so that its offer is not taken for one that is gone.
 fn id_of(data: &[u8]) -> Option<String> {
     let space =
         |at: usize| at + data[at.min(data.len())..].iter().take_while(|b| b.is_ascii_whitespace()).count();
     let mut at = space(1);
-    while data.get(at) == Some(&b'"') {
+    for _ in 0..MAX_KEYS_BEFORE_ID {
+        if data.get(at) != Some(&b'"') {
+            return None;
+        }
         let key_end = Scan { at, depth: 0, quoted: false }.run(data)?;
         let key: String = serde_json::from_slice(&data[at..key_end]).ok()?;
         let colon = space(key_end);
@@ -313,15 +325,30 @@ fn complete(offer: &mut FeedOffer, profile: &Value) {
     }
 }
 
-/// The first byte from `at` on that is no white space.
-fn space(window: &mut Window, mut at: usize) -> Result<usize, Fatal> {
+/// The first byte from `at` on that is no white space; or one of it, where there is more than a record may have.
+fn space(window: &mut Window, mut at: usize, limits: &Limits) -> Result<usize, Fatal> {
     loop {
         let data = window.data();
-        at += data[at.min(data.len())..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-        if at < data.len() || !window.more()? {
+        at += blank(&data[at.min(data.len())..]);
+        if at < data.len() || at >= limits.record_bytes || !window.more()? {
             return Ok(at);
         }
     }
+}
+
+/// Consumes white space, however much there is.
+fn pass_space(window: &mut Window) -> Result<(), Fatal> {
+    loop {
+        let blank = blank(window.data());
+        window.consume(blank);
+        if !window.data().is_empty() || !window.more()? {
+            return Ok(());
+        }
+    }
+}
+
+fn blank(data: &[u8]) -> usize {
+    data.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
 
 /// Where the value that begins at `from` ends; none: it is longer than a record may be. What is inside is not checked.

@@ -32,6 +32,8 @@ pub(crate) struct Listed {
     open: Vec<String>,
     /// The category that is being declared.
     category: Option<(String, String, String)>,
+    /// Of all categories so far.
+    category_bytes: usize,
     ended: bool,
 }
 
@@ -43,6 +45,7 @@ impl Listed {
             preface: Preface::default(),
             open: Vec::new(),
             category: None,
+            category_bytes: 0,
             ended: false,
         }
     }
@@ -99,7 +102,16 @@ impl Listed {
                 let most = limits.categories.to_string();
                 return Err(Fatal::new("categories_too_many", &[&most]).at(window.place(0)));
             }
-            self.preface.categories.insert(id, (name.trim().to_owned(), parent));
+            // A longer id is nobody's: offers that name it are told that it is not declared.
+            if id.len().max(parent.len()) <= limits.category_id_bytes {
+                let name = name.trim().to_owned();
+                self.category_bytes += id.len() + name.len() + parent.len();
+                if self.category_bytes > limits.category_bytes {
+                    let most = limits.category_bytes.to_string();
+                    return Err(Fatal::new("categories_too_long", &[&most]).at(window.place(0)));
+                }
+                self.preface.categories.insert(id, (name, parent));
+            }
         }
         Ok(())
     }
@@ -115,6 +127,10 @@ impl Listed {
     }
 
     fn read(&self, text: &str, line: u64, limits: &Limits) -> (FeedOffer, Vec<Issue>) {
+        // An element has at least one tag.
+        if memchr::memchr_iter(b'<', text.as_bytes()).count() > 2 * limits.record_values {
+            return (scraps(text, limits), vec![record_too_full(limits)]);
+        }
         let mut issues = Vec::new();
         match tree::read(text, Rigour::Lenient, limits) {
             Ok((node, guesses)) => {
@@ -179,6 +195,10 @@ pub(super) fn too_long(beginning: &[u8], limits: &Limits) -> (FeedOffer, Vec<Iss
 
 pub(super) fn record_too_long(limits: &Limits) -> Issue {
     issue::with(issue::error("record_too_long", "", ""), &[&limits.record_bytes.to_string()])
+}
+
+pub(super) fn record_too_full(limits: &Limits) -> Issue {
+    issue::with(issue::error("record_too_full", "", ""), &[&limits.record_values.to_string()])
 }
 
 /// Of a record that cannot be read: its id, so that the offer it belongs to is known.

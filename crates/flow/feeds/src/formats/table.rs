@@ -10,6 +10,9 @@ use crate::limits::Limits;
 use crate::offer::FeedOffer;
 use crate::window::Window;
 
+/// Cells of a row behind its last column.
+const MAX_EXTRA_CELLS: usize = 1_000;
+
 struct Table {
     separator: u8,
     columns: Vec<Column>,
@@ -29,13 +32,14 @@ pub(super) fn recognise(window: &mut Window, limits: &Limits) -> Result<(Format,
         return Err(unknown(window));
     };
     let line = skeleton::text(&window.data()[..len]);
-    let count = |separator: u8| (cells(line, separator).len(), separator);
+    let most = limits.attributes + 1;
+    let count = |separator: u8| (cells(line, separator, most).len(), separator);
     let (number, separator) = [b'|', b',', b';', b'\t'].map(count).into_iter().max().unwrap_or_default();
     if number > limits.attributes {
         return Err(Fatal::new("columns_too_many", &[&number.to_string(), &limits.attributes.to_string()]));
     }
     let mut columns: Vec<Column> = Vec::new();
-    for name in cells(line, separator) {
+    for name in cells(line, separator, most) {
         let name = name.trim().to_owned();
         let field = fields::field(&name);
         let repeated = columns.iter().any(|column| column.name == name);
@@ -89,7 +93,7 @@ impl Source for Table {
 impl Table {
     /// Of a row of which only the beginning is there: its id, so that its offer is not taken for one that is gone.
     fn id_of(&self, beginning: &str) -> String {
-        let mut cells = cells(beginning, self.separator);
+        let mut cells = cells(beginning, self.separator, self.columns.len() + 1);
         // The last one may be cut.
         cells.pop();
         let place = self.columns.iter().position(|column| column.field == Some(Field::Id));
@@ -99,7 +103,8 @@ impl Table {
     fn row(&self, row: &str) -> (FeedOffer, Vec<model::Issue>) {
         let mut offer = FeedOffer::default();
         let mut issues = Vec::new();
-        let cells = cells(row, self.separator);
+        // Those behind the last column are counted, but for the hundreds of thousands of a row that means harm.
+        let cells = cells(row, self.separator, self.columns.len() + MAX_EXTRA_CELLS);
         if cells.len() != self.columns.len() {
             let widths = [cells.len().to_string(), self.columns.len().to_string()];
             issues.push(issue::with(issue::warning("row_width", "", ""), &[&widths[0], &widths[1]]));
@@ -168,13 +173,16 @@ fn to_next_line(window: &mut Window) -> Result<(), Fatal> {
     }
 }
 
-/// A quote counts where a cell begins with it; elsewhere it is a sign for inches.
-fn cells(row: &str, separator: u8) -> Vec<String> {
+/// A quote counts where a cell begins with it; elsewhere it is a sign for inches. Of `most` cells the rest is not read.
+fn cells(row: &str, separator: u8, most: usize) -> Vec<String> {
     let row = row.trim_end_matches(['\n', '\r']);
     let separator = char::from(separator);
     let mut cells = Vec::new();
     let mut rest = row;
     loop {
+        if cells.len() == most {
+            return cells;
+        }
         let trimmed = rest.trim_start_matches(' ');
         if let Some(mut inside) = trimmed.strip_prefix('"') {
             let mut cell = String::new();
@@ -225,7 +233,7 @@ mod tests {
             ("\"two\nlines\",x", vec!["two\nlines", "x"]),
             ("\"open,x", vec!["open", "x"]),
         ] {
-            assert_eq!(cells(row, b','), expected, "{row}");
+            assert_eq!(cells(row, b',', 9), expected, "{row}");
         }
     }
 }

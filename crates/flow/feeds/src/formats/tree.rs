@@ -29,6 +29,9 @@ impl Node {
     }
 }
 
+/// More are not worth reading.
+const MAX_GUESSES: usize = 20;
+
 /// What was understood though it is wrong: code and the place's text.
 pub(crate) type Guesses = Vec<(&'static str, String)>;
 
@@ -76,7 +79,9 @@ impl<'a> Visitor<'a> for Builder {
     }
 
     fn guessed(&mut self, code: &'static str, value: &str) {
-        if !self.guesses.iter().any(|(other, text)| *other == code && text == value) {
+        if self.guesses.len() < MAX_GUESSES
+            && !self.guesses.iter().any(|(other, text)| *other == code && text == value)
+        {
             self.guesses.push((code, value.to_owned()));
         }
     }

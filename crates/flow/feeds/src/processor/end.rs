@@ -74,7 +74,7 @@ pub async fn tell_end(feeds: &Feeds, taken: &Taken, task: &Task) -> Result<()> {
     };
     let kind = feed_message::Kind::Terminal(terminal);
     let message = tasks::message(&taken.key, taken.task_id, task, kind);
-    feeds.topics.publish(crate::FEED_OFFERS_TOPIC, vec![message]).await?;
+    feeds.topics.publish(model::topics::FEED_OFFERS, vec![message]).await?;
     Ok(())
 }
 
@@ -103,7 +103,7 @@ async fn keep(feeds: &Feeds, taken: &Taken, noted: Noted) -> Result<Kept> {
         return Ok(None);
     }
     let broken = |error: std::io::Error| {
-        Error::Files(files::Error::with_source(files::Kind::Unavailable, "keeping the fingerprints", error))
+        Error::Engine(kit::Error::with_source(kit::Kind::Unavailable, "keeping the fingerprints", error))
     };
     let file = tokio::fs::File::from_std(noted.end().map_err(broken)?);
     let chunks = stream::try_unfold(file, async |mut file| {

@@ -29,8 +29,8 @@ mod survey;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use cluster::Lock;
 use cluster::work::{Done, Due, Entry, Plan, Work, WorkError as _, head};
-use cluster::{Cluster, Lock};
 use kit::{Backoff, Timestamp};
 use store::{Range, Read as _, Shard, Tx};
 use tracing::Instrument as _;
@@ -58,10 +58,7 @@ pub struct Taken {
 }
 
 /// Loads that wait in the queue.
-pub struct Loads {
-    pub feeds: Feeds,
-    pub cluster: Cluster,
-}
+pub struct Loads(pub Feeds);
 
 #[async_trait]
 impl Work for Loads {
@@ -69,7 +66,7 @@ impl Work for Loads {
     type Error = Error;
 
     fn plan(&self) -> Plan {
-        let at_once = self.feeds.settings.loads.max(2);
+        let at_once = self.0.settings.loads.max(2);
         let plan = Plan::new("feed processor", ROLE, crate::QUEUE_CHANNEL, at_once);
         Plan { max_tries: Some(MAX_TRIES), ..plan }
     }
@@ -77,29 +74,29 @@ impl Work for Loads {
     async fn due(&self, shards: &[Shard], now: Timestamp) -> Result<Due<(FeedKey, i64)>> {
         // Large files leave one slot to the small ones.
         let entry = |row, bytes: i64| {
-            let long = bytes.unsigned_abs() > self.feeds.settings.small_file_bytes;
+            let long = bytes.unsigned_abs() > self.0.settings.small_file_bytes;
             Entry { long, ..due_load(row, ()) }
         };
-        Ok(head(&self.feeds.store, &TASK_DUE, shards, now, entry).await?)
+        Ok(head(&self.0.store, &TASK_DUE, shards, now, entry).await?)
     }
 
     async fn run(&self, _: Shard, (key, task_id): &(FeedKey, i64)) -> Result<Done> {
-        process(&self.feeds, &self.cluster, key, *task_id).await
+        process(&self.0, key, *task_id).await
     }
 
     /// A file that keeps killing its process is broken; one that is with the offers already is no longer read.
     async fn give_up(&self, _: Shard, (key, task_id): &(FeedKey, i64), reason: &str) -> Result<()> {
-        let Some(taken) = take(&self.feeds, &self.cluster, key, *task_id).await? else { return Ok(()) };
+        let Some(taken) = take(&self.0, key, *task_id).await? else { return Ok(()) };
         if taken.task.terminal_pending {
-            return end::conclude(&self.feeds, &taken, &taken.task).await;
+            return end::conclude(&self.0, &taken, &taken.task).await;
         }
-        give_up(&self.feeds, &taken, said("killed_its_worker", format!("the file {reason}"))).await
+        give_up(&self.0, &taken, said("killed_its_worker", format!("the file {reason}"))).await
     }
 }
 
 /// One load from taking to its end, whatever the end is.
-pub(crate) async fn process(feeds: &Feeds, cluster: &Cluster, key: &FeedKey, task_id: i64) -> Result<Done> {
-    let Some(taken) = take(feeds, cluster, key, task_id).await? else { return Ok(Done::NotNow) };
+pub(crate) async fn process(feeds: &Feeds, key: &FeedKey, task_id: i64) -> Result<Done> {
+    let Some(taken) = take(feeds, key, task_id).await? else { return Ok(Done::NotNow) };
     let span = tracing::info_span!("load", otel.name = "process load", seller = key.seller, task_id);
     kit::trace::follow(&span, [taken.task.traceparent.as_str()]);
     match to_its_end(feeds, &taken).instrument(span).await {
@@ -143,7 +140,7 @@ async fn insist_on_putting_off(feeds: &Feeds, taken: &Taken, error: TaskError) {
 }
 
 /// T: this process works on the load, if it is the feed's next one, nobody else does, and the feed is not paused.
-pub async fn take(feeds: &Feeds, cluster: &Cluster, key: &FeedKey, task_id: i64) -> Result<Option<Taken>> {
+pub async fn take(feeds: &Feeds, key: &FeedKey, task_id: i64) -> Result<Option<Taken>> {
     let body = async |tx: &mut Tx| {
         if waits_for_resume(tx, key, task_id).await? {
             tasks::park(tx, key, task_id).await?;
@@ -155,7 +152,8 @@ pub async fn take(feeds: &Feeds, cluster: &Cluster, key: &FeedKey, task_id: i64)
             Some((_, before)) => return wait_behind(tx, key, task_id, before).await,
             None => return Ok(None),
         }
-        let Some(lock) = cluster.try_lock(tx, LOCK, &key.lock_name(), feeds.settings.lock_age).await? else {
+        let Some(lock) = feeds.cluster.try_lock(tx, LOCK, &key.lock_name(), feeds.settings.lock_age).await?
+        else {
             return Ok(None);
         };
         let mut task = tasks::find(tx, key, task_id).await?;

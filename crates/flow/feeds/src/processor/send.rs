@@ -45,16 +45,20 @@ pub async fn send(feeds: &Feeds, taken: &Taken) -> Result<Sent> {
     let Some(hash) = file.and_then(|file| hash_of(&file.hash)) else {
         return Ok(Sent::Broken(Fatal::file_gone()));
     };
+    let settings = taken.task.settings.clone().unwrap_or_default();
+    let Some(unify) = unify(feeds, settings.catalog_version) else {
+        return Ok(Sent::Broken(Fatal::no_catalog(settings.catalog_version)));
+    };
+    let survey = match survey::survey(feeds, taken, &hash, &unify).await? {
+        Ok(survey) => survey,
+        Err(fatal) => return Ok(Sent::Broken(fatal)),
+    };
+    // Only now: a connection that nobody reads from does not wait for long.
     let reading = match feeds.files.open(&hash).await {
         Ok(reading) => reading,
         Err(error) if error.kind() == files::Kind::NotFound => return Ok(Sent::Broken(Fatal::file_gone())),
         Err(error) => return Err(error.into()),
     };
-    let settings = taken.task.settings.clone().unwrap_or_default();
-    let Some(unify) = unify(feeds, settings.catalog_version) else {
-        return Ok(Sent::Broken(Fatal::no_catalog(settings.catalog_version)));
-    };
-    let survey = survey::survey(feeds, taken, &hash, &unify).await?;
     let job = Job {
         key: taken.key.clone(),
         task_id: taken.task_id,
@@ -107,7 +111,7 @@ async fn publish(feeds: &Feeds, taken: &Taken, mut cuts: mpsc::Receiver<Cut>) ->
             metrics::batch_sent(cut.records);
             messages.push(cut.message);
         }
-        feeds.topics.publish(crate::FEED_OFFERS_TOPIC, messages).await?;
+        feeds.topics.publish(model::topics::FEED_OFFERS, messages).await?;
         if Instant::now() >= note_at {
             if !note(feeds, taken, progress).await? {
                 return Ok(false);

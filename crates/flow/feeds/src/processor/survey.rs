@@ -10,9 +10,9 @@ use wire::feeds::{FeedCategory, FeedCategoryEvidence, FeedCategorySuggestion, Fe
 
 use super::Taken;
 use super::input::input;
-use crate::survey::{CategoryDecision, Seen, Survey, decide, read};
+use crate::survey::{CategoryDecision, FileCategory, MAX_CATEGORIES, Survey, decide, read};
 use crate::tables::{FEED_CATEGORIES, FEED_SURVEYS};
-use crate::{Error, Feeds, Result, Unify};
+use crate::{Error, Fatal, Feeds, Result, Unify};
 
 /// Rows of one read, and of one transaction.
 const PAGE: usize = 500;
@@ -21,23 +21,26 @@ const BY_SURVEY: &str = "survey";
 type Rows = HashMap<String, FeedCategory>;
 
 /// Every try of a load gets the same: what is decided stays, and only a load of the feed decides more. A dry run keeps
-/// nothing.
+/// nothing. A failure of the input is not the file's fault.
 pub(super) async fn survey(
     feeds: &Feeds,
     taken: &Taken,
     file: &Hash,
     unify: &Arc<dyn Unify>,
-) -> Result<Survey> {
+) -> Result<Result<Survey, Fatal>> {
     let version = unify.catalog_version();
     let mut rows = kept(feeds, taken).await?;
     let this = FeedSurvey { file: file.as_bytes().to_vec(), catalog_version: version };
     let snapshot = feeds.store.snapshot(taken.key.shard()).await?;
     if snapshot.get(&FEED_SURVEYS, taken.key.row()).await?.as_ref() != Some(&this) {
-        let new = look(feeds, file, unify, &rows).await?;
+        let looked = match look(feeds, file, unify, &rows).await? {
+            Ok(looked) => looked,
+            Err(fatal) => return Ok(Err(fatal)),
+        };
         if !taken.task.dry_run {
-            keep(feeds, taken, &new, &this).await?;
+            keep(feeds, taken, &looked, &this).await?;
         }
-        rows.extend(new);
+        rows.extend(looked.new);
     }
     let mut survey = Survey::default();
     for (name, row) in rows.into_iter().filter(|(_, row)| row.catalog_version == version) {
@@ -45,7 +48,15 @@ pub(super) async fn survey(
         let category = Some(row.category_id).filter(|category| !category.is_empty());
         survey.insert(name, CategoryDecision { category, suggestions });
     }
-    Ok(survey)
+    Ok(Ok(survey))
+}
+
+/// What a look at a file changes.
+#[derive(Default)]
+struct Looked {
+    new: Rows,
+    /// Names that the file does not have, where there would be too many.
+    gone: Vec<String>,
 }
 
 async fn kept(feeds: &Feeds, taken: &Taken) -> Result<Rows> {
@@ -60,24 +71,32 @@ async fn kept(feeds: &Feeds, taken: &Taken) -> Result<Rows> {
     }
 }
 
-/// Reads the file; the rows that are to be written.
-async fn look(feeds: &Feeds, file: &Hash, unify: &Arc<dyn Unify>, kept: &Rows) -> Result<Rows> {
+/// Reads the file.
+async fn look(
+    feeds: &Feeds,
+    file: &Hash,
+    unify: &Arc<dyn Unify>,
+    kept: &Rows,
+) -> Result<Result<Looked, Fatal>> {
     let reading = match feeds.files.open(file).await {
         Ok(reading) => input(reading),
         // Whoever cuts the file will say so.
-        Err(error) if error.kind() == files::Kind::NotFound => return Ok(Rows::new()),
+        Err(error) if error.kind() == files::Kind::NotFound => return Ok(Ok(Looked::default())),
         Err(error) => return Err(error.into()),
     };
     let unify = unify.clone();
     let version = unify.catalog_version();
     let surveyed = tokio::task::spawn_blocking(move || {
-        let seen = read(reading);
-        (decide(&*unify, &seen), seen)
+        let found = read(reading)?;
+        Ok((decide(&*unify, &found), found))
     });
     // A panic while reading is met again by whoever cuts the file, and told there.
-    let (decided, seen): (Vec<(String, Decision)>, HashMap<String, Seen>) =
-        surveyed.await.unwrap_or_default();
-    let offers = |name: &String| seen.get(name).map_or(0, |one| one.offers as i64);
+    let (decided, found): (Vec<(String, Decision)>, HashMap<String, FileCategory>) =
+        match surveyed.await.unwrap_or_else(|_| Ok(Default::default())) {
+            Ok(surveyed) => surveyed,
+            Err(fatal) => return Ok(Err(fatal)),
+        };
+    let offers = |name: &String| found.get(name).map_or(0, |one| one.offers as i64);
     let row = |(name, decision): (String, Decision)| {
         let stays =
             kept.get(&name).filter(|row| row.catalog_version == version && !row.category_id.is_empty());
@@ -85,7 +104,10 @@ async fn look(feeds: &Feeds, file: &Hash, unify: &Arc<dyn Unify>, kept: &Rows) -
         let row = FeedCategory { offers: offers(&name), ..row };
         (kept.get(&name) != Some(&row)).then_some((name, row))
     };
-    Ok(decided.into_iter().filter_map(row).collect())
+    let new: Rows = decided.into_iter().filter_map(row).collect();
+    let is_full = kept.len() + new.len() > MAX_CATEGORIES;
+    let gone = kept.keys().filter(|name| is_full && !found.contains_key(*name)).cloned().collect();
+    Ok(Ok(Looked { new, gone }))
 }
 
 fn row_of(decision: Decision, catalog_version: u32) -> FeedCategory {
@@ -112,9 +134,10 @@ fn row_of(decision: Decision, catalog_version: u32) -> FeedCategory {
 }
 
 /// T, a page of rows each: the decisions are kept, and with the last of them the file that they were made by.
-async fn keep(feeds: &Feeds, taken: &Taken, rows: &Rows, survey: &FeedSurvey) -> Result<()> {
+async fn keep(feeds: &Feeds, taken: &Taken, looked: &Looked, survey: &FeedSurvey) -> Result<()> {
     let key = &taken.key;
-    let rows: Vec<(&String, &FeedCategory)> = rows.iter().collect();
+    let gone = looked.gone.iter().map(|name| (name, None));
+    let rows: Vec<_> = gone.chain(looked.new.iter().map(|(name, row)| (name, Some(row)))).collect();
     let pages = rows.len().div_ceil(PAGE).max(1);
     for page in 0..pages {
         let rows = &rows[page * PAGE..rows.len().min((page + 1) * PAGE)];
@@ -122,7 +145,10 @@ async fn keep(feeds: &Feeds, taken: &Taken, rows: &Rows, survey: &FeedSurvey) ->
             taken.lock.check(tx).await?;
             for (name, row) in rows {
                 let name = (key.seller.as_str(), key.namespace.as_str(), name.as_str());
-                tx.put(&FEED_CATEGORIES, name, *row)?;
+                match row {
+                    Some(row) => tx.put(&FEED_CATEGORIES, name, *row)?,
+                    None => tx.delete(&FEED_CATEGORIES, name)?,
+                }
             }
             if page + 1 == pages {
                 tx.put(&FEED_SURVEYS, key.row(), survey)?;

@@ -65,7 +65,7 @@ fn by_survey_or_alone(
 }
 
 fn named(knowledge: &Knowledge, id: &str) -> String {
-    format!("{} ({id})", knowledge.recogniser.catalog().path(id, Language::Ru).join(" / "))
+    format!("{} ({id})", knowledge.recogniser.catalog().path(id, Language::Russian).join(" / "))
 }
 
 pub(super) fn attributes(

@@ -78,7 +78,7 @@ mod tests {
         let upload = model::photo_url::of_upload(&"ab".repeat(32));
         assert_eq!(image(&format!(" {upload} "), &mut issues), upload);
         assert!(issues.is_empty());
-        assert_eq!(image("/photos/ab/original", &mut issues), "");
+        assert_eq!(image("/photos/ab/1600", &mut issues), "");
         assert_eq!((issues[0].code.as_str(), issues[0].field.as_str()), ("bad_url", "images"));
     }
 

@@ -21,8 +21,8 @@ async fn death_after_taking() {
     let world = World::new().await;
     let key = seller();
     let task_id = world.upload(&key, &many(0..250)).await;
-    let taken = processor::take(&world.feeds, &world.cluster, &key, task_id).await.unwrap().unwrap();
-    let second = processor::take(&world.feeds, &world.cluster, &key, task_id).await.unwrap();
+    let taken = processor::take(&world.feeds, &key, task_id).await.unwrap().unwrap();
+    let second = processor::take(&world.feeds, &key, task_id).await.unwrap();
     assert!(second.is_none(), "one at a time");
     lock_is_old(&world);
     world.process().await;
@@ -41,7 +41,7 @@ async fn death_after_sending() {
     let world = World::new().await;
     let key = seller();
     let task_id = world.upload(&key, &many(0..250)).await;
-    let taken = processor::take(&world.feeds, &world.cluster, &key, task_id).await.unwrap().unwrap();
+    let taken = processor::take(&world.feeds, &key, task_id).await.unwrap().unwrap();
     let Sent::Whole(_) = processor::send(&world.feeds, &taken).await.unwrap() else { panic!() };
     world.settle().await;
     assert_eq!(world.task(&key, task_id).await.task.status(), TaskStatus::TaskInProgress);
@@ -61,7 +61,7 @@ async fn death_before_and_after_the_terminal_message() {
     for (last, is_told) in [(4, false), (3, true)] {
         let task_id = world.upload(&key, &many(0..last)).await;
         let behind = world.upload(&key, &many(0..last)).await;
-        let taken = processor::take(&world.feeds, &world.cluster, &key, task_id).await.unwrap().unwrap();
+        let taken = processor::take(&world.feeds, &key, task_id).await.unwrap().unwrap();
         let Sent::Whole(whole) = processor::send(&world.feeds, &taken).await.unwrap() else { panic!() };
         let sealed = processor::seal(&world.feeds, &taken, whole).await.unwrap().unwrap();
         if is_told {
@@ -70,7 +70,7 @@ async fn death_before_and_after_the_terminal_message() {
         world.settle().await;
         let late = feeds::decide::cancel(&world.feeds, &key, task_id).await;
         assert!(late.is_err(), "it cannot be called back: {late:?}");
-        let next = processor::take(&world.feeds, &world.cluster, &key, behind).await.unwrap();
+        let next = processor::take(&world.feeds, &key, behind).await.unwrap();
         assert!(next.is_none(), "the next load waits for the end of this one");
         let sent = world.offers.state(&key, |state| (state.batches, state.repeats));
         lock_is_old(&world);
@@ -130,7 +130,7 @@ async fn death_between_any_two_steps_of_forgetting() {
 
 /// What the loop does with a load whose file has ended its process too often.
 async fn give_up(world: &World, task_id: i64) {
-    let loads = Loads { feeds: world.feeds.clone(), cluster: world.cluster.clone() };
+    let loads = Loads(world.feeds.clone());
     assert!(loads.plan().max_tries.is_some(), "its tries are counted");
     let key = seller();
     loads.give_up(key.shard(), &(key.clone(), task_id), KILLED_ITS_WORKER).await.unwrap();
@@ -143,7 +143,7 @@ async fn a_file_that_keeps_killing_its_process_fails_and_takes_nothing_away() {
     world.load(&key, &many(0..30)).await;
     let task_id = world.upload(&key, &many(0..3)).await;
     let behind = world.upload(&key, &many(0..31)).await;
-    let taken = processor::take(&world.feeds, &world.cluster, &key, task_id).await.unwrap().unwrap();
+    let taken = processor::take(&world.feeds, &key, task_id).await.unwrap().unwrap();
     let Sent::Whole(whole) = processor::send(&world.feeds, &taken).await.unwrap() else { panic!() };
     lock_is_old(&world);
     give_up(&world, task_id).await;
@@ -170,7 +170,7 @@ async fn a_load_that_is_with_the_offers_is_ended_and_not_given_up() {
     let key = seller();
     world.load(&key, &many(0..30)).await;
     let task_id = world.upload(&key, &many(0..28)).await;
-    let taken = processor::take(&world.feeds, &world.cluster, &key, task_id).await.unwrap().unwrap();
+    let taken = processor::take(&world.feeds, &key, task_id).await.unwrap().unwrap();
     let Sent::Whole(whole) = processor::send(&world.feeds, &taken).await.unwrap() else { panic!() };
     processor::seal(&world.feeds, &taken, whole).await.unwrap().unwrap();
     lock_is_old(&world);

@@ -95,7 +95,7 @@ async fn loads(world: &World) -> Vec<feeds::history::Load> {
 }
 
 async fn fetch(world: &World) -> usize {
-    world.run_due(&DueFeeds { feeds: world.feeds.clone(), cluster: world.cluster.clone() }).await
+    world.run_due(&DueFeeds(world.feeds.clone())).await
 }
 
 #[tokio::test]
@@ -179,7 +179,7 @@ async fn a_file_restored_after_a_load_that_was_cancelled_half_way_is_loaded_agai
 
     server.say(&prices(999), "\"v2\"");
     fetch_now(&world).await;
-    let taken = feeds::processor::take(&world.feeds, &world.cluster, &key, 2).await.unwrap().unwrap();
+    let taken = feeds::processor::take(&world.feeds, &key, 2).await.unwrap().unwrap();
     let sent = feeds::processor::send(&world.feeds, &taken).await.unwrap();
     let feeds::processor::Sent::Whole(whole) = sent else { panic!("a good file is sent whole") };
     feeds::decide::cancel(&world.feeds, &key, 2).await.unwrap();
@@ -217,7 +217,7 @@ async fn a_file_restored_while_another_one_waits_or_begins_is_loaded_behind_it()
 
     // Load 2 begins once more while the server says that nothing changed.
     feeds::feed::fetch_now(&world.feeds, &key).await.unwrap();
-    let taken = feeds::loader::take(&world.feeds, &world.cluster, &key).await.unwrap().unwrap();
+    let taken = feeds::loader::take(&world.feeds, &key).await.unwrap().unwrap();
     let fetched = feeds::loader::fetch(&world.feeds, &taken).await.unwrap();
     assert!(matches!(fetched, feeds::loader::Fetched::NotModified));
     let rerun = feeds::follow_up::rerun(&world.feeds, &key, 2).await.unwrap();
@@ -300,7 +300,7 @@ async fn a_feed_changed_during_its_download_makes_no_load() {
     let (world, server, key) = (World::new().await, Server::start().await, seller());
     server.say(&many(0..3), "");
     put(&world, FeedSettings { url: server.url(), ..FeedSettings::default() }).await;
-    let taken = feeds::loader::take(&world.feeds, &world.cluster, &key).await.unwrap().unwrap();
+    let taken = feeds::loader::take(&world.feeds, &key).await.unwrap().unwrap();
     let fetched = feeds::loader::fetch(&world.feeds, &taken).await.unwrap();
     put(&world, FeedSettings { url: format!("{}&other", server.url()), ..FeedSettings::default() }).await;
     assert!(!feeds::loader::settle(&world.feeds, &taken, &fetched).await.unwrap());
@@ -313,7 +313,7 @@ async fn a_fetch_that_is_asked_for_during_a_download_follows_it() {
     let (world, server, key) = (World::new().await, Server::start().await, seller());
     server.say(&many(0..3), "");
     put(&world, FeedSettings { url: server.url(), ..FeedSettings::default() }).await;
-    let taken = feeds::loader::take(&world.feeds, &world.cluster, &key).await.unwrap().unwrap();
+    let taken = feeds::loader::take(&world.feeds, &key).await.unwrap().unwrap();
     let fetched = feeds::loader::fetch(&world.feeds, &taken).await.unwrap();
     world.feeds.clock.advance(Duration::from_secs(1));
     feeds::feed::fetch_now(&world.feeds, &key).await.unwrap();

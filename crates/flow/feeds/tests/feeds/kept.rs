@@ -48,7 +48,7 @@ async fn fetches_that_fail_in_turns_do_not_fill_the_history() {
     feeds::feed::put(&world.feeds, &key, settings).await.unwrap();
     for number in 0..60 {
         feeds::feed::fetch_now(&world.feeds, &key).await.unwrap();
-        let taken = loader::take(&world.feeds, &world.cluster, &key).await.unwrap().unwrap();
+        let taken = loader::take(&world.feeds, &key).await.unwrap().unwrap();
         let code = if number % 2 == 0 { "fetch_timeout" } else { "fetch_bad_status" };
         let error = TaskError { code: code.to_owned(), ..TaskError::default() };
         assert!(loader::settle(&world.feeds, &taken, &Fetched::Failed(error)).await.unwrap());

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use feeds::{Knowledge, Settings, unify};
-use model::limits::{MAX_GRAMS, MAX_MM, MAX_PHONES, MAX_PHOTOS, TEXTS};
+use model::limits::{MAX_GRAMS, MAX_MM, MAX_PHONES, MAX_PHOTOS, texts};
 
 use crate::{good, said};
 
@@ -39,7 +39,7 @@ fn feed(path: &str, text: &str) -> String {
 
 #[test]
 fn the_schema_takes_what_the_limits_allow_and_no_more() {
-    for (path, most) in TEXTS {
+    for (path, most) in texts() {
         let fits = good(feed(path, &text(path, most)));
         assert_eq!(said(&fits[0]), [""; 0], "{path} of {most}");
         let longer = good(feed(path, &text(path, most + 1)));
@@ -50,7 +50,7 @@ fn the_schema_takes_what_the_limits_allow_and_no_more() {
 #[test]
 fn unify_keeps_what_the_limits_allow_whole_and_makes_nothing_longer() {
     let knowledge = Knowledge::shipped();
-    for (path, most) in TEXTS {
+    for (path, most) in texts() {
         for chars in [most, most + 1] {
             let mut offer = good(feed(path, &text(path, most)))[0].offer.clone();
             let field = match path {
@@ -110,7 +110,7 @@ fn unify_counts_and_measures_within_the_limits() {
 
 #[test]
 fn the_docs_name_every_limit() {
-    let rows = TEXTS.iter().fold(String::new(), |mut rows, (path, most)| {
+    let rows = texts().fold(String::new(), |mut rows, (path, most)| {
         let _ = writeln!(rows, "| `{path}` | {most} |");
         rows
     });

@@ -221,7 +221,7 @@ async fn send(
         topics::Message::new(seller, result.encode_to_vec())
     };
     let messages = kinds.into_iter().map(message).collect();
-    Ok(topics::outbox::send(tx, feeds::FEED_RESULTS_TOPIC, messages).await?)
+    Ok(topics::outbox::send(tx, model::topics::FEED_RESULTS, messages).await?)
 }
 
 #[async_trait]

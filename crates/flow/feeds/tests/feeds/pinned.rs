@@ -84,7 +84,7 @@ async fn an_upload_whose_sender_falls_silent_is_broken_off() {
     let first = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"{\"id\":"))]);
     let silent = first.chain(stream::pending());
     let refused = feeds::upload::upload(&world.feeds, &seller(), silent, Upload::default()).await;
-    let Err(feeds::Error::Files(error)) = refused else { panic!("{refused:?}") };
+    let Err(feeds::Error::Engine(error)) = refused else { panic!("{refused:?}") };
     assert_eq!(error.kind(), files::Kind::Incomplete);
     assert!(feeds::history::loads(&world.feeds, &seller(), None, 1).await.is_err(), "there is no feed");
 }

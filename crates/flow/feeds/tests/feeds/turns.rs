@@ -18,7 +18,7 @@ fn neighbours(count: usize) -> Vec<FeedKey> {
 }
 
 async fn due(world: &World, shard: Shard) -> Vec<(String, bool)> {
-    let loads = Loads { feeds: world.feeds.clone(), cluster: world.cluster.clone() };
+    let loads = Loads(world.feeds.clone());
     let due = loads.due(&[shard], world.feeds.clock.now()).await.unwrap();
     due.pieces.into_iter().map(|piece| (piece.owner, piece.long)).collect()
 }
@@ -82,7 +82,7 @@ async fn a_load_under_way_goes_on_when_its_feed_is_paused() {
     let world = World::new().await;
     let key = seller();
     let task_id = world.upload(&key, &many(0..3)).await;
-    let taken = processor::take(&world.feeds, &world.cluster, &key, task_id).await.unwrap().unwrap();
+    let taken = processor::take(&world.feeds, &key, task_id).await.unwrap().unwrap();
     pause(&world.feeds, &key, Pause::Paused).await;
     // Its process goes away for a moment: the next try is of a load that has begun.
     processor::put_off(&world.feeds, &taken, wire::feeds::TaskError::default()).await.unwrap();
@@ -101,7 +101,7 @@ async fn content_that_is_needed_comes_with_the_load_that_waits() {
     world.offers.state(&key, |state| state.live.remove("2"));
     let needs = world.upload(&key, &text).await;
     let waits = world.upload(&key, &text).await;
-    let taken = processor::take(&world.feeds, &world.cluster, &key, needs).await.unwrap().unwrap();
+    let taken = processor::take(&world.feeds, &key, needs).await.unwrap().unwrap();
     let sent = processor::send(&world.feeds, &taken).await.unwrap();
     let Sent::Whole(whole) = sent else { panic!("a good file is sent whole") };
     processor::finish(&world.feeds, &taken, whole).await.unwrap();

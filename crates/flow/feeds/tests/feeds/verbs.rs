@@ -48,7 +48,7 @@ async fn a_load_is_cancelled_until_its_terminal_message() {
     assert!(is_conflict(&feeds::decide::cancel(&world.feeds, &key, queued).await, "ended"));
 
     let begun = world.upload(&key, &many(0..2)).await;
-    let taken = feeds::processor::take(&world.feeds, &world.cluster, &key, begun).await.unwrap().unwrap();
+    let taken = feeds::processor::take(&world.feeds, &key, begun).await.unwrap().unwrap();
     feeds::decide::cancel(&world.feeds, &key, begun).await.unwrap();
     // The processor does not know yet: what it sends is stale, and its end changes nothing.
     let feeds::processor::Sent::Whole(whole) = feeds::processor::send(&world.feeds, &taken).await.unwrap()
@@ -62,7 +62,7 @@ async fn a_load_is_cancelled_until_its_terminal_message() {
     assert_eq!(world.offers.live(&key).len(), 3);
 
     let sent = world.upload(&key, &many(0..3)).await;
-    let taken = feeds::processor::take(&world.feeds, &world.cluster, &key, sent).await.unwrap().unwrap();
+    let taken = feeds::processor::take(&world.feeds, &key, sent).await.unwrap().unwrap();
     let feeds::processor::Sent::Whole(whole) = feeds::processor::send(&world.feeds, &taken).await.unwrap()
     else {
         panic!("a good file is sent whole");
@@ -120,7 +120,7 @@ async fn nothing_of_an_erased_seller_stays_but_the_number_of_his_loads() {
         Ok::<_, Error>(())
     };
     world.feeds.store.transact(key.shard(), decided).await.unwrap();
-    hear_erasures(&world).await;
+    hear_erasures(&world);
     erase(&world, 1).await;
     erase(&world, 1).await;
     let categories =
@@ -146,19 +146,16 @@ async fn nothing_of_an_erased_seller_stays_but_the_number_of_his_loads() {
 }
 
 /// The consumer of erasures.
-async fn hear_erasures(world: &World) {
-    let (topics, end) = (world.feeds.topics.clone(), world.tasks.shutdown().clone());
-    topics.ensure(feeds::ERASURES_TOPIC, 1).await.unwrap();
+fn hear_erasures(world: &World) {
+    let (topic, group) = (model::topics::OFFERS_ERASURES, feeds::results::GROUP);
     let erasures = Erasures(world.feeds.clone());
-    world.tasks.spawn("erasures", async move {
-        topics::consume::run(topics, feeds::ERASURES_TOPIC, feeds::results::GROUP, erasures, end).await;
-    });
+    topics::consume::start(&world.tasks, &world.feeds.topics, topic, group, erasures);
 }
 
 /// The word that «shop» is erased, and what follows from it.
 async fn erase(world: &World, asked_at: i64) {
     let word = topics::Message::new("shop", model::erasure::write("shop", asked_at));
-    world.feeds.topics.publish(feeds::ERASURES_TOPIC, vec![word]).await.unwrap();
+    world.feeds.topics.publish(model::topics::OFFERS_ERASURES, vec![word]).await.unwrap();
     world.settle().await;
 }
 
@@ -185,7 +182,7 @@ async fn what_was_to_be_told_of_an_erased_seller_is_not_told() {
         rows.into_iter().map(|(_, (_, seller, ..), _)| seller).collect()
     };
     assert_eq!(waiting().await.len(), 6);
-    hear_erasures(&world).await;
+    hear_erasures(&world);
     erase(&world, 1).await;
     assert_eq!(waiting().await, vec![neighbour.seller.as_str(); 3]);
 }
@@ -195,7 +192,7 @@ async fn what_was_to_be_told_of_an_erased_seller_is_not_told() {
 async fn an_erased_seller_may_come_back() {
     let world = World::new().await;
     let key = seller();
-    hear_erasures(&world).await;
+    hear_erasures(&world);
     assert_eq!(world.load(&key, &many(0..2)).await.task.after_erasure, 0);
     erase(&world, 5).await;
     let (other, removed) = (FeedKey::new("shop", "other").unwrap(), FeedKey::new("shop", "removed").unwrap());
@@ -273,6 +270,50 @@ async fn quotas_name_themselves() {
     world.upload(&FeedKey::new("another", "default").unwrap(), &many(0..1)).await;
 }
 
+/// Bytes are charged before they are stored, however they come, and what was not stored leaves nothing.
+#[tokio::test(start_paused = true)]
+async fn an_upload_is_charged_before_it_is_stored_and_released_when_it_fails() {
+    let settings = Settings { upload_bytes_per_hour: 64 << 20, max_namespaces: 1, ..Settings::default() };
+    let world = World::with(settings).await;
+    let refs = async || {
+        let all: Vec<_> = store::Shard::all().collect();
+        world
+            .feeds
+            .store
+            .scan_shards(&files::tables::FILE_REFS, &all, store::Range::all(10))
+            .await
+            .unwrap()
+            .len()
+    };
+    let chunks = |count: usize| {
+        let chunk = bytes::Bytes::from(vec![b' '; 1 << 20]);
+        futures::stream::iter((0..count).map(move |_| Ok::<_, std::io::Error>(chunk.clone())))
+    };
+    let quota = |made: feeds::Result<i64>| match made {
+        Err(Error::Quota { name, .. }) => name,
+        other => panic!("{other:?}"),
+    };
+    // Announced: refused before a byte is read.
+    let announced = Upload { expected_bytes: Some(65 << 20), ..Upload::default() };
+    let unread = futures::stream::pending::<std::io::Result<bytes::Bytes>>();
+    let made = feeds::upload::upload(&world.feeds, &seller(), unread, announced).await;
+    assert_eq!(quota(made), "quota_bytes");
+    // Not announced: refused when the quota ends, and nothing is stored.
+    let made = feeds::upload::upload(&world.feeds, &seller(), chunks(70), Upload::default()).await;
+    assert_eq!((quota(made), refs().await), ("quota_bytes", 0));
+    // What came was used up, and another hour brings it back. A small file gives back what it did not need.
+    let made = world.upload_as(&seller(), &many(0..1), Upload::default()).await;
+    assert_eq!(quota(made), "quota_bytes");
+    world.feeds.clock.advance(Duration::from_secs(3_600));
+    for _ in 0..3 {
+        world.upload(&seller(), &many(0..1)).await;
+    }
+    // A load that cannot be made lets go of the file that was stored for it.
+    let before = refs().await;
+    let made = world.upload_as(&FeedKey::new("shop", "two").unwrap(), &many(0..2), Upload::default()).await;
+    assert_eq!((quota(made), refs().await), ("quota_namespaces", before));
+}
+
 #[tokio::test(start_paused = true)]
 async fn content_that_the_offers_do_not_know_travels_once_more() {
     let world = World::new().await;
@@ -322,7 +363,7 @@ async fn a_load_without_results_is_partial_after_a_day_and_a_dry_run_is_forgotte
     world.ended(&key, dry).await;
 
     let lost = world.upload(&key, &many(0..1)).await;
-    let taken = feeds::processor::take(&world.feeds, &world.cluster, &key, lost).await.unwrap().unwrap();
+    let taken = feeds::processor::take(&world.feeds, &key, lost).await.unwrap().unwrap();
     world.tasks.end(Duration::from_secs(5)).await;
     let feeds::processor::Sent::Whole(whole) = feeds::processor::send(&world.feeds, &taken).await.unwrap()
     else {

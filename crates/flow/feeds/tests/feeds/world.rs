@@ -17,8 +17,9 @@ use files::Files;
 use files::objects::{Memory, SharedObjects};
 use kit::{Clock, Tasks, Timestamp};
 use model::{Content, Issue, IssueType, Level, Money};
+use spine::Base;
 use store::{Schema, Shard, Store};
-use topics::{Tokens, Topics};
+use topics::Topics;
 use wire::feeds::{FeedSettings, TaskStatus};
 
 use crate::offers::{Decisions, FeedState, Offers};
@@ -78,14 +79,13 @@ pub(crate) fn plain(version: u32) -> Arc<dyn Unify> {
 
 pub(crate) struct World {
     pub(crate) feeds: Feeds,
-    pub(crate) cluster: Cluster,
     pub(crate) offers: Offers,
     pub(crate) objects: Arc<Memory>,
     pub(crate) tasks: Tasks,
 }
 
 pub(crate) fn schema() -> Schema {
-    Schema::new([feeds::tables(), topics::tables(), files::tables(), cluster::tables()].concat())
+    Schema::new([feeds::tables(), spine::tables()].concat())
 }
 
 impl World {
@@ -110,25 +110,20 @@ impl World {
         let options = cluster::Options { alone: true, ..cluster::Options::default() };
         let cluster = Cluster::join(store.clone(), clock.clone(), options, &tasks).await.unwrap();
         let options = topics::Options { clock: clock.clone(), ..topics::Options::default() };
-        let topics = Topics::open("embedded:", store.clone(), Tokens::all(), options).unwrap();
-        for topic in [
-            feeds::FEED_OFFERS_TOPIC,
-            feeds::FEED_RESULTS_TOPIC,
-            feeds::FEED_DECISIONS_TOPIC,
-            files::RELEASES,
-        ] {
-            topics.ensure(topic, 4).await.unwrap();
-        }
+        let topics = Topics::alone(store.clone(), options);
+        topics.ensure_all(&feeds::TOPICS).await.unwrap();
+        topics.ensure_all(&[files::RELEASES]).await.unwrap();
         let objects = Arc::new(Memory::default());
         let options = files::Options::new(std::env::temp_dir());
         let options = files::Options { clock: clock.clone(), reserve_bytes: 0, ..options };
         let files = Files::over(objects.clone() as SharedObjects, store.clone(), options).unwrap();
-        let settings = Arc::new(settings);
         let allowed = vec!["127.0.0.0/8".parse().unwrap()];
-        let fetcher = fetch::Fetcher::new(fetch::Options { allowed, ..fetch::Options::default() });
-        let handed_over = Arc::new(tokio::sync::Semaphore::new(1));
-        let feeds = Feeds { store, topics, files, clock, settings, unify: plain(1), fetcher, handed_over };
-        let world = Self { feeds, cluster, offers: Offers::default(), objects, tasks };
+        let downloads = fetch::Options { allowed, ..fetch::Options::default() };
+        let base = Base { store, topics, files, cluster, clock };
+        let feeds = Feeds::new(&base, settings, plain(1), downloads);
+        // A second one waits for the first.
+        let feeds = Feeds { handed_over: Arc::new(tokio::sync::Semaphore::new(1)), ..feeds };
+        let world = Self { feeds, offers: Offers::default(), objects, tasks };
         world.start();
         world
     }
@@ -146,15 +141,15 @@ impl World {
         let (to, end) = (topics.clone(), shutdown());
         let handler = feeds::results::Results(self.feeds.clone());
         self.tasks.spawn("results", async move {
-            consume(to, feeds::FEED_RESULTS_TOPIC, feeds::results::GROUP, handler, end).await;
+            consume(to, model::topics::FEED_RESULTS, feeds::results::GROUP, handler, end).await;
         });
         let (to, end, offers) = (topics.clone(), shutdown(), self.offers.clone());
         self.tasks.spawn("offers", async move {
-            topics::consume::run(to, feeds::FEED_OFFERS_TOPIC, "offers", offers, end).await;
+            topics::consume::run(to, model::topics::FEED_OFFERS, "offers", offers, end).await;
         });
         let (to, end, offers) = (topics.clone(), shutdown(), Decisions(self.offers.clone()));
         self.tasks.spawn("decisions", async move {
-            topics::consume::run(to, feeds::FEED_DECISIONS_TOPIC, "offers", offers, end).await;
+            topics::consume::run(to, model::topics::FEED_DECISIONS, "offers", offers, end).await;
         });
         let (to, end, releases) = (topics.clone(), shutdown(), self.feeds.files.releases());
         self.tasks.spawn("releases", async move {
@@ -185,7 +180,7 @@ impl World {
 
     /// The same by a process with other settings or another catalog.
     pub(crate) async fn process_as(&self, feeds: &Feeds) {
-        self.run_due(&Loads { feeds: feeds.clone(), cluster: self.cluster.clone() }).await;
+        self.run_due(&Loads(feeds.clone())).await;
     }
 
     /// Does what is due now; says how much that was.

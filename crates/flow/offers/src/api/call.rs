@@ -19,7 +19,7 @@ impl<S: Sync> FromRequestParts<S> for Call {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let access = Access::from_request_parts(parts, state).await?;
-        Ok(Self { access, language: Language::of(&parts.headers) })
+        Ok(Self { access, language: web::language(&parts.headers) })
     }
 }
 

@@ -6,7 +6,7 @@ use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use web::{Access, Language, Result};
+use web::{Access, Result};
 
 use crate::Offers;
 use crate::fsck::{self, Mode, Scope};
@@ -54,7 +54,7 @@ async fn check(
     let scope = request.seller.map_or(Scope::Everything, Scope::Seller);
     let mode = if request.dry_run { Mode::Look } else { Mode::Repair };
     let report = fsck::fsck(&offers, &scope, mode).await;
-    let report = report.map_err(|error| error.problem(Language::of(&headers)))?;
+    let report = report.map_err(|error| error.problem(web::language(&headers)))?;
     Ok(Json(FsckAnswer {
         clean: report.is_clean(),
         sellers: report.sellers,

@@ -7,6 +7,5 @@ pub mod fsck;
 pub mod grpc;
 pub mod json;
 mod routes;
-pub mod seller;
 
 pub use routes::routes;

@@ -56,7 +56,7 @@ pub async fn leave(offers: &Offers, shard: Shard, batch: Vec<Offer>) -> Result<L
 }
 
 async fn leave_month(offers: &Offers, place: Place, mut batch: Vec<Offer>) -> Result<Left> {
-    let Some(files) = &offers.files else { return Ok(Left::default()) };
+    let files = &offers.files;
     batch.sort_unstable_by_key(|offer| offer.id);
     batch.dedup_by_key(|offer| offer.id);
     let versions: Vec<_> = batch.iter().map(|offer| (offer.id, offer.version)).collect();

@@ -31,7 +31,7 @@ pub(super) async fn if_many(offers: &Offers, place: Place) -> Result<()> {
 
 /// Rewrites every file of the shard that has an offer of the seller. Says how many offers went.
 pub(crate) async fn erase(offers: &Offers, shard: Shard, seller: &str) -> Result<usize> {
-    let Some(files) = &offers.files else { return Ok(0) };
+    let files = &offers.files;
     let (mut erased, mut behind) = (0, None);
     while let Some(member) = next_members(offers, shard, behind.as_ref(), 1).await?.pop() {
         let name = seller.to_owned();
@@ -64,7 +64,7 @@ async fn rewrite(
     members: Vec<Member>,
     without: Option<&str>,
 ) -> Result<usize> {
-    let Some(files) = &offers.files else { return Ok(0) };
+    let files = &offers.files;
     let mut sources = Vec::new();
     for member in &members {
         sources.push(Ranges::open(files, member.hash).await?);

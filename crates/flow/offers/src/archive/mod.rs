@@ -48,7 +48,7 @@ use wire::offers::ArchiveFile;
 pub(crate) use leave::remove_whole;
 pub use leave::{Left, leave};
 pub(crate) use merge::erase;
-pub(crate) use ranges::read;
+pub(crate) use ranges::{blocking, read};
 
 use crate::read::shard_of;
 use crate::tables::ARCHIVE_FILES;
@@ -73,7 +73,7 @@ pub async fn find(offers: &Offers, id: OfferId) -> Result<Option<Offer>> {
     // A merge may replace the files between the question for them and the reading of one.
     for attempt in 0.. {
         match look(offers, id).await {
-            Err(Error::Files(_) | Error::Archive(_)) if attempt < ATTEMPTS => {}
+            Err(Error::Engine(_) | Error::Archive(_)) if attempt < ATTEMPTS => {}
             found => return found,
         }
     }
@@ -81,7 +81,6 @@ pub async fn find(offers: &Offers, id: OfferId) -> Result<Option<Offer>> {
 }
 
 async fn look(offers: &Offers, id: OfferId) -> Result<Option<Offer>> {
-    let Some(files) = &offers.files else { return Ok(None) };
     let snapshot = offers.store.snapshot(shard_of(id)).await?;
     let Some(month) = ids::month_of(&snapshot, id.raw()).await? else { return Ok(None) };
     let members = members_of(&snapshot, month).await?;
@@ -89,7 +88,8 @@ async fn look(offers: &Offers, id: OfferId) -> Result<Option<Offer>> {
     let mut newest: Option<Offer> = None;
     for member in members.iter().filter(|member| (member.row.min_id..=member.row.max_id).contains(&id.raw()))
     {
-        let found = ranges::read(files, member.hash, move |ranges| format::find(ranges, id.raw())).await?;
+        let found =
+            ranges::read(&offers.files, member.hash, move |ranges| format::find(ranges, id.raw())).await?;
         let newer = |offer: &Offer| newest.as_ref().is_none_or(|newest| newest.version < offer.version);
         if let Some(found) = found.filter(newer) {
             newest = Some(found);

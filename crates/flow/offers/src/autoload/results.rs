@@ -7,7 +7,7 @@ use wire::feeds::feed_result::Kind;
 use wire::feeds::{BatchResult, FeedResult, Outcome, RecordResult, Tally, TerminalResult, terminal_result};
 
 use super::Load;
-use crate::{FEED_RESULTS_TOPIC, Result};
+use crate::Result;
 
 /// A part of a batch's result is not longer, so that it fits a row of the outbox.
 const MAX_PART_BYTES: usize = outbox::MAX_ROW_BYTES - (64 << 10);
@@ -126,7 +126,7 @@ pub(super) async fn send(tx: &mut Tx, load: &Load, kinds: impl IntoIterator<Item
         };
         Message::new(load.seller.as_str(), result.encode_to_vec())
     };
-    outbox::send(tx, FEED_RESULTS_TOPIC, kinds.into_iter().map(message).collect()).await?;
+    outbox::send(tx, model::topics::FEED_RESULTS, kinds.into_iter().map(message).collect()).await?;
     Ok(())
 }
 

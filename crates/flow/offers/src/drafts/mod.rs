@@ -91,12 +91,15 @@ impl Offers {
 
     /// A new draft of an owner who has none.
     pub async fn create_draft(&self, owner: &Owner, content: Content) -> Result<Draft> {
-        validate::check_size(&content)?;
+        validate::check_kept(&content)?;
         self.finish_intents(owner).await?;
         let create = async |tx: &mut Tx| {
             if let Some(draft) = rows::current(tx, owner).await? {
                 let detail = format!("the owner has a draft already: {}", draft.id);
                 return Err(Error::Conflict { name: "draft_exists", detail });
+            }
+            if owner.is_anonymous() {
+                rows::count_stranger(tx, self.clock.now()).await?;
             }
             rows::create(tx, owner, content.clone(), self.clock.now())
         };
@@ -105,7 +108,7 @@ impl Offers {
 
     /// Replaces the content of a draft.
     pub async fn replace_draft(&self, draft: &Draft, content: Content, expected: Expected) -> Result<Draft> {
-        validate::check_size(&content)?;
+        validate::check_kept(&content)?;
         let id = draft.id.as_str();
         let replace = async |tx: &mut Tx| {
             let row = tx.get(&DRAFT, (id,)).await?.filter(|row| !row.arriving);

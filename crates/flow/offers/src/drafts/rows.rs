@@ -8,12 +8,32 @@ use store::{Range, Read as _, Tx};
 use wire::offers::{DraftIntent, DraftMoved, DraftPublished, DraftRow};
 
 use super::{Draft, Owner, fresh_id};
-use crate::Result;
 use crate::forget::{self, Trace};
-use crate::tables::{CURRENT_DRAFT, DRAFT, DRAFT_INTENTS, DRAFT_MOVED, DRAFT_PUBLISHED, IDEMPOTENCY};
+use crate::tables::{
+    CURRENT_DRAFT, DRAFT, DRAFT_INTENTS, DRAFT_MOVED, DRAFT_PUBLISHED, IDEMPOTENCY, STRANGERS_DRAFTS,
+};
+use crate::{Error, Result};
 
 /// An anonymous draft dies so long after its last change, and traces of drafts are kept as long.
 pub(super) const KEPT: Duration = Duration::from_secs(30 * 86_400);
+
+/// Drafts of strangers that may begin in a shard in an hour: a stranger is whoever makes up a secret.
+const MAX_STRANGERS_DRAFTS: i64 = 1_000;
+
+/// One more draft of a stranger, unless there are too many in this hour.
+pub(super) async fn count_stranger(tx: &mut Tx, now: Timestamp) -> Result<()> {
+    let hour = now.hour();
+    let count = tx.get(&STRANGERS_DRAFTS, (hour,)).await?.unwrap_or(0);
+    if count >= MAX_STRANGERS_DRAFTS {
+        return Err(Error::TooManyDrafts);
+    }
+    if count == 0 {
+        for ((before,), _) in tx.scan(&STRANGERS_DRAFTS, Range::all(10)).await? {
+            tx.delete(&STRANGERS_DRAFTS, (before,))?;
+        }
+    }
+    Ok(tx.put(&STRANGERS_DRAFTS, (hour,), &(count + 1))?)
+}
 
 pub(super) async fn current(tx: &Tx, owner: &Owner) -> Result<Option<Draft>> {
     let text = owner.text();

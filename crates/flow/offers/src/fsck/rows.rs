@@ -69,7 +69,7 @@ enum Lack {
 async fn lacking(read: &impl Read, offers: &[Offer]) -> Result<Vec<(i64, Lack)>> {
     let places: Vec<(Place, Preset)> = offers
         .iter()
-        .flat_map(|offer| Preset::EVERY.map(|preset| (offer, preset)))
+        .flat_map(|offer| Preset::KEPT.map(|preset| (offer, preset)))
         .filter(|(offer, preset)| preset.holds(offer))
         .map(|(offer, preset)| ((offer.seller_id.clone(), preset.id(), offer.created_at, offer.id), preset))
         .collect();
@@ -148,7 +148,7 @@ async fn surplus_places(
                 let mut found = Report::default();
                 for key in misplaced(tx, &suspects).await? {
                     tx.delete(&PRESETS, (key.0.as_str(), key.1, key.2, key.3))?;
-                    let list = Preset::EVERY.into_iter().find(|preset| preset.id() == key.1);
+                    let list = Preset::KEPT.into_iter().find(|preset| preset.id() == key.1);
                     let list = list.map_or_else(|| key.1.to_string(), |preset| preset.name().to_owned());
                     found.row(&key.0, format!("the list {list} had {}, which is not in it", printed(key.3)));
                 }
@@ -167,7 +167,7 @@ async fn misplaced(read: &impl Read, places: &[Place]) -> Result<Vec<Place>> {
     let ids: Vec<_> = places.iter().map(|place| place.3).collect();
     let found = find_many(read, &ids).await?;
     let belongs = |(seller, preset, created, _): &Place, offer: &Option<Offer>| {
-        let list = Preset::EVERY.into_iter().find(|list| list.id() == *preset);
+        let list = Preset::KEPT.into_iter().find(|list| list.id() == *preset);
         offer.as_ref().is_some_and(|offer| {
             offer.seller_id == *seller
                 && offer.created_at == *created

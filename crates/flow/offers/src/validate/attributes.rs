@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use catalog::{Attribute as Known, AttributeKind, Catalog, EnumValue, Unit};
-use model::limits::{MAX_ATTRIBUTES, MAX_OPTION_CHARS, MAX_VALUES};
+use model::limits::{MAX_ATTRIBUTES, MAX_NUMBER, MAX_OPTION_CHARS, MAX_VALUES};
 use model::{Attribute, Content, Issue, IssueType, Value};
 use wire::model::value::Kind;
 
@@ -124,9 +124,9 @@ fn value_of(known: &Known, value: &Value, field: &str, issues: &mut Vec<Issue>) 
             issues.push(with_value(of_attribute(field, "not_an_option"), text));
         }
         (AttributeKind::Number { min, max, .. }, Some(Kind::Number(number))) => {
-            let (min, max) = (min.unwrap_or(f64::NEG_INFINITY), max.unwrap_or(f64::INFINITY));
+            let (min, max) = (min.unwrap_or(-MAX_NUMBER), max.unwrap_or(MAX_NUMBER));
             if !number.is_finite() || *number < min || *number > max {
-                let issue = with(of_attribute(field, "out_of_range"), [end(min), end(max)]);
+                let issue = with(of_attribute(field, "out_of_range"), [min.to_string(), max.to_string()]);
                 issues.push(with_value(issue, &number.to_string()));
             }
         }
@@ -136,9 +136,4 @@ fn value_of(known: &Known, value: &Value, field: &str, issues: &mut Vec<Issue>) 
         (AttributeKind::Bool, Some(Kind::Flag(_))) => {}
         (AttributeKind::Bool, _) => issues.push(wrong_type("true or false")),
     }
-}
-
-/// The end of a range, which may be open.
-fn end(number: f64) -> String {
-    if number.is_finite() { number.to_string() } else { "∞".to_owned() }
 }

@@ -1,11 +1,12 @@
 //! The fields that every category has.
 
+use model::fields::{FIELDS, Form};
 use model::limits::{
-    MAX_ADDRESS_CHARS, MAX_BARCODE_CHARS, MAX_CONTACT_NAME_CHARS, MAX_DESCRIPTION_CHARS, MAX_EMAIL_CHARS,
-    MAX_GEO_ID_CHARS, MAX_GRAMS, MAX_MM, MAX_PHONES, MAX_PHOTOS, MAX_PLACE_CHARS, MAX_TITLE_CHARS,
-    MAX_URL_CHARS, MAX_VENDOR_CHARS,
+    MAX_ADDRESS_CHARS, MAX_CONTACT_NAME_CHARS, MAX_EMAIL_CHARS, MAX_GEO_ID_CHARS, MAX_GRAMS, MAX_MM,
+    MAX_NUMBER, MAX_PHONES, MAX_PHOTOS, MAX_PLACE_CHARS, MAX_URL_CHARS,
 };
 use model::{Contacts, Content, Dimensions, Issue, IssueType, Location, Money, money, photo_url};
+use wire::model::value::Kind;
 
 use super::{issue, with, with_value};
 
@@ -13,28 +14,63 @@ pub(super) fn check(content: &Content, issues: &mut Vec<Issue>) {
     if content.title.trim().is_empty() {
         issues.push(issue("title", "required"));
     }
-    line("title", &content.title, MAX_TITLE_CHARS, issues);
-    text("description", &content.description, MAX_DESCRIPTION_CHARS, issues);
-    if let Some(price) = &content.price {
-        check_price(price, issues);
+    for field in &FIELDS {
+        match &field.form {
+            Form::Line { max_chars, get } => line(field.path, get(content), *max_chars, issues),
+            Form::Text { max_chars, get } => text(field.path, get(content), *max_chars, issues),
+            Form::Link { get } => url(field.path, get(content), issues),
+            Form::Number { max, get } => range(field.path, get(content), *max, issues),
+            Form::Special(_) => special(field.path, content, issues),
+            // The catalog says what is wrong with an attribute.
+            Form::Attributes | Form::Untold => {}
+        }
     }
-    photos(&content.photo_urls, issues);
-    url("video_url", &content.video_url, issues);
-    if let Some(location) = &content.location {
-        place(location, issues);
+}
+
+/// What has parts or rules of its own.
+fn special(path: &str, content: &Content, issues: &mut Vec<Issue>) {
+    match path {
+        "price" => content.price.iter().for_each(|price| check_price(price, issues)),
+        "photo_urls" => photos(&content.photo_urls, issues),
+        "location" => content.location.iter().for_each(|location| place(location, issues)),
+        "contacts" => content.contacts.iter().for_each(|contacts| check_contacts(contacts, issues)),
+        "dimensions" => dimensions(content, issues),
+        _ => {}
     }
-    if let Some(contacts) = &content.contacts {
-        check_contacts(contacts, issues);
-    }
-    line("vendor", &content.vendor, MAX_VENDOR_CHARS, issues);
-    line("barcode", &content.barcode, MAX_BARCODE_CHARS, issues);
+}
+
+/// Numbers that nobody means, of a content that need not be finished.
+pub(super) fn numbers(content: &Content, issues: &mut Vec<Issue>) {
     range("weight_grams", content.weight_grams, MAX_GRAMS, issues);
+    dimensions(content, issues);
+    if let Some(Location { lat, lon, .. }) = &content.location {
+        let beyond = |degrees: &Option<f64>, most: f64| {
+            degrees.is_some_and(|found| found.is_nan() || found.abs() > most)
+        };
+        if beyond(lat, 90.0) || beyond(lon, 180.0) {
+            issues.push(issue("location", "bad_coordinates"));
+        }
+    }
+    for attribute in &content.attributes {
+        let numbers = attribute.values.iter().filter_map(|value| match value.kind {
+            Some(Kind::Number(number)) => Some(number),
+            _ => None,
+        });
+        for number in numbers.filter(|number| number.is_nan() || number.abs() > MAX_NUMBER) {
+            let field = format!("attributes.{}", attribute.id);
+            let issue =
+                with(issue(&field, "out_of_range"), [(-MAX_NUMBER).to_string(), MAX_NUMBER.to_string()]);
+            issues.push(with_value(issue, &number.to_string()));
+        }
+    }
+}
+
+fn dimensions(content: &Content, issues: &mut Vec<Issue>) {
     if let Some(Dimensions { length_mm, width_mm, height_mm }) = content.dimensions {
         range("dimensions.length_mm", length_mm, MAX_MM, issues);
         range("dimensions.width_mm", width_mm, MAX_MM, issues);
         range("dimensions.height_mm", height_mm, MAX_MM, issues);
     }
-    url("url", &content.url, issues);
 }
 
 /// Text of several lines.

@@ -43,6 +43,23 @@ async fn title(offers: &Offers, id: &str) -> Option<String> {
 }
 
 #[tokio::test]
+async fn strangers_begin_a_bounded_number_of_drafts_in_an_hour() {
+    let offers = in_memory(Settings::default());
+    let (seller, stranger) = owners();
+    let fill = async |tx: &mut store::Tx| {
+        let hour = offers.clock.now().hour();
+        tx.put(&offers::tables::STRANGERS_DRAFTS, (hour,), &1_000)?;
+        Ok::<_, Error>(())
+    };
+    offers.store.transact(stranger.shard(), fill).await.unwrap();
+    let refused = offers.create_draft(&stranger, content("Диван", None)).await;
+    assert!(matches!(refused, Err(Error::TooManyDrafts)), "{refused:?}");
+    offers.create_draft(&seller, content("Диван", None)).await.unwrap();
+    offers.clock.advance(Duration::from_hours(1));
+    offers.create_draft(&stranger, content("Диван", None)).await.unwrap();
+}
+
+#[tokio::test]
 async fn the_current_draft_follows_the_rules() {
     let client = service();
     let current = async |body: Value| client.post("/v1/drafts/current", body).await.body;

@@ -166,3 +166,43 @@ async fn what_a_load_of_before_brings_late_is_not_taken() {
     back.batch(4, 2, records(2..4, 1)).await;
     assert_nothing_left(&kept, SELLER, &[]).await;
 }
+
+/// An export reads its own seller's rows: one that cannot be read, of another seller of the shard, is nothing to it.
+#[tokio::test]
+async fn an_export_does_not_read_the_rows_of_others() {
+    let kept = keep(Engine::Memory, Settings::default()).await;
+    let (first, second) = neighbours();
+    let own = fill(&kept, &first).await;
+    let other = kept.create(&second, "another").await;
+    const BROKEN: store::Table<(i64, String), Vec<u8>> =
+        store::Table::new("offers", "offer", &["id", "kind"], store::Space::Large);
+    let breaking = async |tx: &mut store::Tx| {
+        tx.put(&BROKEN, (other.id, "content"), &vec![0xff; 20])?;
+        Ok::<_, Error>(())
+    };
+    kept.offers.store.transact(Shard::of(&second), breaking).await.unwrap();
+    assert_eq!(exported(&kept.offers, &first).await, sorted(&own));
+}
+
+/// Whoever does not read their export holds no thread: the only one there is does other work meanwhile.
+#[test]
+fn an_export_that_nobody_reads_holds_no_thread() {
+    let runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = { runtime }.worker_threads(2).max_blocking_threads(1).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let kept = keep(Engine::Memory, Settings::default()).await;
+        let seller = "seller-1";
+        let mut sold = Vec::new();
+        for number in 0..40 {
+            let offer = kept.create(seller, &format!("{seller} {number}")).await;
+            sold.push(kept.offers.act(id(&offer), Verb::SellHere, Expected::Any, &me()).await.unwrap());
+        }
+        leave(&kept.offers, Shard::of(seller), sold).await.unwrap();
+        let mut export = std::pin::pin!(kept.offers.export(seller));
+        assert!(export.next().await.is_some());
+        let other = tokio::task::spawn_blocking(|| "done");
+        let other = tokio::time::timeout(std::time::Duration::from_secs(20), other).await;
+        assert_eq!(other.expect("the thread is free").unwrap(), "done");
+        assert_eq!(export.count().await, 39);
+    });
+}

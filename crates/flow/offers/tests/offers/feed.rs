@@ -8,7 +8,8 @@ use offers::autoload::sweep::Sweeps;
 use offers::autoload::{Batches, DeadFeedRows};
 use offers::tables::{FEED, FEED_HEAD, OFFER};
 use prost::Message as _;
-use store::{Range, Read as _, Shard, Space, Table};
+use store::{Range, Read as _, Shard};
+use testing::OUTBOX;
 use topics::Record;
 use topics::consume::{Failure, Handler as _};
 use wire::feeds::feed_message::Kind;
@@ -23,25 +24,6 @@ use crate::kept::run_due;
 
 pub(crate) const SELLER: &str = "seller-1";
 pub(crate) const NAMESPACE: &str = "default";
-
-/// The outbox as it is stored: what was sent is read here, without a relay.
-#[derive(Clone, PartialEq, prost::Message, serde::Serialize)]
-struct OutboxRow {
-    #[prost(string, tag = "1")]
-    topic: String,
-    #[prost(message, repeated, tag = "2")]
-    messages: Vec<MessageRow>,
-}
-
-#[derive(Clone, PartialEq, prost::Message, serde::Serialize)]
-struct MessageRow {
-    #[prost(bytes = "vec", tag = "1")]
-    key: Vec<u8>,
-    #[prost(bytes = "vec", tag = "2")]
-    payload: Vec<u8>,
-}
-
-const OUTBOX: Table<(i64,), OutboxRow> = Table::new("topics", "outbox", &["seq"], Space::Queue);
 
 /// A seller's namespace.
 #[derive(Clone)]
@@ -217,14 +199,14 @@ impl Feed {
 
     /// What the namespace's feed was told of a task, in order.
     pub(crate) async fn results(&self, task: i64) -> Vec<ResultKind> {
-        let sent = self.sent(offers::FEED_RESULTS_TOPIC).await;
+        let sent = self.sent(model::topics::FEED_RESULTS).await;
         let results = sent.iter().map(|payload| FeedResult::decode(payload.as_slice()).unwrap());
         let own = results.filter(|result| result.task_id == task && result.namespace == self.namespace);
         own.filter_map(|result| result.kind).collect()
     }
 
     pub(crate) async fn changes(&self) -> Vec<OfferChange> {
-        let sent = self.sent(offers::CHANGES_TOPIC).await;
+        let sent = self.sent(model::topics::OFFERS_CHANGES).await;
         sent.iter().map(|payload| OfferChange::decode(payload.as_slice()).unwrap()).collect()
     }
 

@@ -9,6 +9,7 @@ use kit::{Clock, Timestamp};
 use model::{Content, Money, Offer};
 use offers::tables::{CONTENT, COUNTERS, DUE, OFFER, PRESETS, PRESETS_COUNT};
 use offers::{Offers, Preset, Settings};
+use spine::Base;
 use store::{Range, Read as _, Schema, Shard, Store};
 use wire::offers::Actor;
 
@@ -29,9 +30,7 @@ pub(crate) enum Engine<'a> {
 }
 
 fn schema() -> Schema {
-    Schema::new(
-        offers::tables().into_iter().chain(topics::tables()).chain(files::tables()).chain(cluster::tables()),
-    )
+    Schema::new([offers::tables(), spine::tables()].concat())
 }
 
 pub(crate) async fn keep(engine: Engine<'_>, settings: Settings) -> Kept {
@@ -48,7 +47,8 @@ pub(crate) async fn keep(engine: Engine<'_>, settings: Settings) -> Kept {
         }
     };
     let objects = files::objects::open("memory:").unwrap();
-    let offers = Offers::new(store.clone(), Clock::manual(START), settings, Catalog::shipped());
+    let base = Base::alone(store.clone(), Clock::manual(START));
+    let offers = Offers::new(&base, settings, Catalog::shipped());
     let kept = Kept { offers, objects, folder };
     Kept { offers: kept.on_store(store), ..kept }
 }
@@ -76,7 +76,7 @@ impl Kept {
             ..files::Options::new(self.folder.path().join("incoming"))
         };
         let files = Files::over(self.objects.clone(), store.clone(), options).unwrap();
-        Offers { store, ..self.offers.clone() }.with_files(files)
+        Offers { store, files, ..self.offers.clone() }
     }
 
     pub(crate) async fn create(&self, seller: &str, title: &str) -> Offer {
@@ -111,7 +111,7 @@ impl Kept {
     pub(crate) async fn assert_lists(&self, seller: &str) {
         let snapshot = self.offers.store.snapshot(Shard::of(seller)).await.unwrap();
         let found = self.all(seller).await;
-        for preset in Preset::EVERY {
+        for preset in Preset::KEPT {
             let mut expected: Vec<_> = found
                 .iter()
                 .filter(|offer| preset.holds(offer))

@@ -294,6 +294,7 @@ impl Known {
 
     pub(crate) fn is_in(&self, preset: Preset) -> bool {
         match preset {
+            Preset::Deleted => self.status == Status::Deleted,
             _ if self.status == Status::Deleted => false,
             Preset::All => true,
             Preset::Manual => self.external_id.is_none(),

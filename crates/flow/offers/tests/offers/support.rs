@@ -5,18 +5,18 @@ use kit::{Clock, Timestamp};
 use model::{Content, Money};
 use offers::{Offers, Settings};
 use servers::Database;
-use store::{Options, Schema, Store, TableSpec};
+use spine::Base;
+use store::{Schema, Store};
 
 /// A moment in the year 2026.
 pub(crate) const BEGINNING: Timestamp = Timestamp(1_790_000_000_000_000);
 
 pub(crate) fn schema() -> Schema {
-    let tables: Vec<TableSpec> = [offers::tables(), topics::tables(), cluster::tables()].concat();
-    Schema::new(tables)
+    testing::schema([offers::tables()])
 }
 
 pub(crate) fn offers_on(store: Store, settings: Settings) -> Offers {
-    Offers::new(store, Clock::manual(BEGINNING), settings, Catalog::shipped())
+    Offers::new(&Base::alone(store, Clock::manual(BEGINNING)), settings, Catalog::shipped())
 }
 
 /// The memory engine, for what needs many small steps.
@@ -26,18 +26,13 @@ pub(crate) fn in_memory(settings: Settings) -> Offers {
 
 /// The embedded engine in a folder that goes with the returned guard.
 pub(crate) async fn embedded(settings: Settings) -> (Offers, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    let url = format!("embedded:{}", folder.path().join("store").display());
-    let options = Options { reserve_bytes: 0, ..Options::default() };
-    let store = Store::open(&[url], schema(), &options).await.unwrap();
+    let (store, folder) = testing::embedded(schema()).await;
     (offers_on(store, settings), folder)
 }
 
 /// PostgreSQL, in a database of the test's own.
 pub(crate) async fn postgres(database: &Database, settings: Settings) -> Offers {
-    let store =
-        Store::open(std::slice::from_ref(&database.url), schema(), &Options::default()).await.unwrap();
-    offers_on(store, settings)
+    offers_on(testing::postgres(database, schema()).await, settings)
 }
 
 pub(crate) fn content(title: &str, price_minor: Option<i64>) -> Content {

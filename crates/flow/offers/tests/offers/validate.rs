@@ -1,7 +1,7 @@
 //! What can be published, by the catalog.
 
 use catalog::Catalog;
-use model::limits::TEXTS;
+use model::limits::texts;
 use model::{Attribute, Contacts, Content, Dimensions, Issue, Language, Location, Money, Value, message};
 use offers::validate::{check, settle};
 use wire::model::value::Kind;
@@ -54,7 +54,7 @@ fn a_plain_offer_is_valid() {
 /// The same limits as a feed has: what it brings can be edited by hand.
 #[test]
 fn every_text_may_be_as_long_as_the_limits_say() {
-    for (path, most) in TEXTS {
+    for (path, most) in texts() {
         let of = |chars: usize| {
             let text = match path {
                 "url" | "video_url" => format!("https://a.example/{}", "x".repeat(chars - 18)),
@@ -120,7 +120,7 @@ fn an_uploaded_photo_is_named_by_its_address_and_nothing_else_is() {
     let upload = model::photo_url::of_upload(&"ab".repeat(32));
     assert_eq!(issues(|content| content.photo_urls = vec![upload.clone()]), []);
     refused("photos.1.url", "repeated", |content| content.photo_urls = vec![upload.clone(), upload.clone()]);
-    refused("photos.0.url", "bad_url", |content| content.photo_urls = vec!["/photos/ab/original".to_owned()]);
+    refused("photos.0.url", "bad_url", |content| content.photo_urls = vec!["/photos/ab/1600".to_owned()]);
     refused("url", "bad_url", |content| content.url = upload.clone());
 }
 

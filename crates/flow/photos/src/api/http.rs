@@ -1,15 +1,15 @@
-use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
 use files::Hash;
 use kit::Timestamp;
 use serde::{Deserialize, Serialize};
 use store::{Range, Read as _, Shard};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use web::{Access, Language, Page, Problem, Result, limit};
+use web::{Access, Page, Problem, Result, limit};
 
 use crate::bundle::{self, HEAD_BYTES, ORIGINAL};
 use crate::picture::SIZES;
@@ -21,8 +21,10 @@ pub const PUBLIC_PREFIX: &str = "/photos/";
 
 /// The name of a photo's content never stands for another one.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
+/// What not everybody may see is kept by who asked, not on the way.
+const FOR_ONE: &str = "private, max-age=31536000, immutable";
 const USUAL_ERRORS: usize = 100;
-const MOST_ERRORS: usize = 1_000;
+const MAX_ERRORS: usize = 1_000;
 
 pub fn routes(max_bytes: u64) -> OpenApiRouter<Photos> {
     let uploads =
@@ -30,19 +32,22 @@ pub fn routes(max_bytes: u64) -> OpenApiRouter<Photos> {
     OpenApiRouter::new().routes(routes!(show)).routes(routes!(errors)).merge(uploads)
 }
 
-/// A photo in one of its sizes: 100, 400, 800, 1600 (the long side, never enlarged) or original.
+/// A photo in one of its sizes: 100, 400, 800, 1600 (the long side, never enlarged) or original, which only services
+/// may see unless the configuration makes originals public.
 #[utoipa::path(
     get, path = "/photos/{hash}/{size}", tag = "photos",
     responses((status = 200, content_type = "image/*", body = Vec<u8>), (status = 304), (status = 404))
 )]
 async fn show(
     State(photos): State<Photos>,
+    access: Option<Extension<Access>>,
     Path((hash, size)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Result<Response> {
     let missing = || Problem::not_found("there is no such photo");
+    let public = size != "original" || photos.settings.public_originals;
     let size_number = match size.as_str() {
-        "original" => ORIGINAL,
+        "original" if public || access.is_some_and(|access| access.require_service().is_ok()) => ORIGINAL,
         text => SIZES.into_iter().find(|size| size.to_string() == text).ok_or_else(missing)?,
     };
     // One spelling only, so that a cache keeps one copy.
@@ -64,7 +69,8 @@ async fn show(
     };
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(part.content().mime()));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(FOR_EVER));
+    let cache = if public { FOR_EVER } else { FOR_ONE };
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));
     headers.insert(header::ETAG, HeaderValue::from_str(&etag).map_err(|_| missing())?);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'"));
@@ -129,6 +135,7 @@ async fn bring(
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 struct ErrorsQuery {
+    #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     cursor: Option<String>,
 }
@@ -157,7 +164,7 @@ async fn errors(
 ) -> Result<Json<Page<PhotoError>>> {
     access.require_seller(&seller)?;
     check_seller(&seller)?;
-    let limit = limit(query.limit, USUAL_ERRORS, MOST_ERRORS)?;
+    let limit = limit(query.limit, USUAL_ERRORS, MAX_ERRORS)?;
     let mut range = Range::prefix((seller.as_str(),), limit + 1)?;
     if let Some(cursor) = &query.cursor {
         let after =
@@ -168,10 +175,7 @@ async fn errors(
     let more = rows.len() > limit;
     rows.truncate(limit);
     let next_cursor = rows.last().filter(|_| more).map(|((_, hash), _)| hex(hash));
-    let language = match Language::of(&headers) {
-        Language::Russian => model::Language::Russian,
-        Language::English => model::Language::English,
-    };
+    let language = web::language(&headers);
     let item = |(_, row): (_, crate::tables::ErrorRow)| {
         let issue = row.issue.unwrap_or_default();
         let message = model::message::render(&issue, language);

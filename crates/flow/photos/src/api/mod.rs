@@ -1,3 +1,5 @@
 //! What photos serve.
 
-pub mod http;
+mod http;
+
+pub use http::{PUBLIC_PREFIX, routes};

@@ -149,7 +149,11 @@ async fn the_worker_is_woken_by_a_request() {
     let world = World::new().await;
     let url = world.gallery.hang("a.jpg", jpeg(300, 200, 1));
     let shutdown = kit::Shutdown::new();
-    let worker = tokio::spawn(photos::run(world.photos(), shutdown.clone()));
+    let worker = tokio::spawn(cluster::work::run(
+        world.photos().cluster,
+        photos::Requested(world.photos()),
+        shutdown.clone(),
+    ));
     let answered = world.store.wakes().listen("relay");
     world.receive(&request("r1", 7, &[&url])).await;
     answered.woken().await;
@@ -192,12 +196,11 @@ async fn an_erasure_of_many_goes_on_by_itself() {
         Ok::<_, store::Error>(())
     };
     world.store.transact(World::shard(), fill).await.unwrap();
-    let topics =
-        topics::Topics::open("embedded:", world.store.clone(), None, topics::Options::default()).unwrap();
-    topics.ensure(photos::ERASURES_TOPIC, 1).await.unwrap();
+    let topics = topics::Topics::alone(world.store.clone(), topics::Options::default());
+    topics.ensure(model::topics::OFFERS_ERASURES, 1).await.unwrap();
     let sent = vec![topics::Message::new(SELLER, model::erasure::write(SELLER, 1))];
-    topics.publish(photos::ERASURES_TOPIC, sent).await.unwrap();
-    let (shutdown, topic) = (kit::Shutdown::new(), photos::ERASURES_TOPIC);
+    topics.publish(model::topics::OFFERS_ERASURES, sent).await.unwrap();
+    let (shutdown, topic) = (kit::Shutdown::new(), model::topics::OFFERS_ERASURES);
     let emptied = async {
         while !world
             .store

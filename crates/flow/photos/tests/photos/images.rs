@@ -51,7 +51,7 @@ pub(crate) fn animated_gif() -> Vec<u8> {
     bytes
 }
 
-fn crc(bytes: &[u8]) -> u32 {
+pub(crate) fn crc(bytes: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     for byte in bytes {
         crc ^= u32::from(*byte);

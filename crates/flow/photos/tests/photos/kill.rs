@@ -46,7 +46,7 @@ async fn a_worker_killed_anywhere_loses_no_request_and_leaks_no_photo() {
 
 #[tokio::test]
 async fn an_upload_killed_anywhere_leaks_nothing() {
-    for at in 0..=4 {
+    for at in 0..=5 {
         for seed in [at, at + 100] {
             let when = format!("killed at write {at}, seed {seed}");
             let world = World::new().await;

@@ -5,6 +5,7 @@ mod flow;
 mod http;
 mod images;
 mod kill;
+mod metadata;
 mod pictures;
 mod trips;
 mod world;

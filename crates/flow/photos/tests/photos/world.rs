@@ -8,8 +8,6 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::get;
-use cluster::Cluster;
-use fetch::Fetcher;
 use files::objects::{Memory, Objects as _, SharedObjects};
 use files::tables::{BLOBS, FILE_REFS, RefState};
 use files::{Files, Referrer, Release};
@@ -18,6 +16,7 @@ use kit::{Clock, Timestamp};
 use photos::tables::{PHOTO_URLS, REQUESTS};
 use photos::{Photos, Requested, Requests, Settings};
 use prost::Message as _;
+use spine::Base;
 use store::{Faults, Range, Schema, Shard, Store, Tx};
 use topics::Record;
 use topics::consume::Handler;
@@ -72,7 +71,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new() -> Self {
-        let tables = [photos::tables(), files::tables(), topics::tables(), cluster::tables()].concat();
+        let tables = [photos::tables(), spine::tables()].concat();
         Self {
             store: Store::memory(Schema::new(tables)),
             objects: Arc::default(),
@@ -103,12 +102,10 @@ impl World {
             ..files::Options::new(std::env::temp_dir())
         };
         let files = Files::over(self.objects.clone() as SharedObjects, store.clone(), options).unwrap();
-        let fetcher = Fetcher::new(fetch::Options {
-            allowed: vec!["127.0.0.0/8".parse().unwrap()],
-            ..fetch::Options::default()
-        });
-        let cluster = Cluster::solo(store.clone(), self.clock.clone());
-        Photos::new(store, files, cluster, self.clock.clone(), fetcher, Settings::default())
+        let downloads =
+            fetch::Options { allowed: vec!["127.0.0.0/8".parse().unwrap()], ..fetch::Options::default() };
+        let base = Base { files, ..Base::alone(store, self.clock.clone()) };
+        Photos::new(&base, Settings::default(), downloads)
     }
 
     /// A message of the topic arrives.
@@ -140,20 +137,15 @@ impl World {
 
     /// What the outbox holds, and takes it out: results are returned, releases delivered.
     pub(crate) async fn deliver(&self) -> Vec<PhotoResult> {
-        let topics = topics::Topics::open(
-            "embedded:",
-            self.store.clone(),
-            None,
-            topics::Options { clock: self.clock.clone(), ..topics::Options::default() },
-        )
-        .unwrap();
-        for topic in [photos::RESULTS_TOPIC, files::RELEASES, photos::ERASURES_TOPIC] {
+        let options = topics::Options { clock: self.clock.clone(), ..topics::Options::default() };
+        let topics = topics::Topics::alone(self.store.clone(), options);
+        for topic in [model::topics::PHOTOS_RESULTS, files::RELEASES, model::topics::OFFERS_ERASURES] {
             topics.ensure(topic, 1).await.unwrap();
         }
         let shutdown = kit::Shutdown::new();
         let relay = tokio::spawn(topics::relay::run(topics.clone(), shutdown.clone()));
         let mut results = Vec::new();
-        for topic in [files::RELEASES, photos::RESULTS_TOPIC] {
+        for topic in [files::RELEASES, model::topics::PHOTOS_RESULTS] {
             self.drain(&topics, topic, &mut results).await;
         }
         shutdown.call();

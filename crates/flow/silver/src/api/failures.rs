@@ -2,13 +2,13 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
-use web::{Access, Page, Problem, Result, limit};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use web::{Access, Judged, Page, Problem, Result, Verdict, limit};
 
 use super::json::{SilverFailureItem, failure};
 use crate::Silver;
-use crate::failures::{Filter, Verdict};
+use crate::failures::Filter;
 use crate::ssku::Key;
 
 #[derive(Deserialize, IntoParams)]
@@ -20,6 +20,7 @@ pub(super) struct FailuresQuery {
     reason: Option<String>,
     /// true: those that wait for a person; false: those that are tried again.
     parked: Option<bool>,
+    #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     cursor: Option<String>,
 }
@@ -44,9 +45,10 @@ pub(super) async fn list(
 }
 
 /// Which failures are meant; without a field all of them.
-#[derive(Default, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct FailuresFilter {
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct MeantFailures {
     business_id: Option<u32>,
     /// Those whose reason contains this.
     reason: Option<String>,
@@ -54,25 +56,20 @@ pub(super) struct FailuresFilter {
     parked: Option<bool>,
 }
 
-#[derive(Serialize, ToSchema)]
-pub(super) struct JudgedFailures {
-    failures: usize,
-}
-
 /// Reads all failures of a filter again at once (`retry`), or forgets them (`drop`).
-#[utoipa::path(post, path = "/v1/silver/failures/{verdict}", tag = "silver", request_body = FailuresFilter,
-    responses((status = 200, body = JudgedFailures)))]
+#[utoipa::path(post, path = "/v1/silver/failures/{verdict}", tag = "silver", params(MeantFailures),
+    responses((status = 200, body = Judged)))]
 pub(super) async fn judge_all(
     State(silver): State<Silver>,
     access: Access,
     Path(verdict): Path<String>,
-    Json(body): Json<FailuresFilter>,
-) -> Result<Json<JudgedFailures>> {
+    Query(meant): Query<MeantFailures>,
+) -> Result<Json<Judged>> {
     access.require_service()?;
-    let FailuresFilter { business_id, reason, parked } = body;
+    let MeantFailures { business_id, reason, parked } = meant;
     let filter = Filter { business: business_id, reason, parked };
-    let failures = silver.judge_all(&filter, parse(&verdict)?).await?;
-    Ok(Json(JudgedFailures { failures }))
+    let done = silver.judge_all(&filter, Verdict::parse(&verdict)?).await?;
+    Ok(Json(Judged { done, failed: 0 }))
 }
 
 /// The same for one failure, `business:sku`.
@@ -85,7 +82,7 @@ pub(super) async fn judge(
     Path((id, verdict)): Path<(String, String)>,
 ) -> Result<Response> {
     access.require_service()?;
-    let verdict = parse(&verdict)?;
+    let verdict = Verdict::parse(&verdict)?;
     let key = key(&id).ok_or_else(|| Problem::not_found(format!("there is no failure {id:?}")))?;
     let owed = silver.judge(&key, verdict).await?;
     let owed = owed.ok_or_else(|| Problem::not_found(format!("{key} owes nothing")))?;
@@ -98,12 +95,4 @@ pub(super) async fn judge(
 fn key(id: &str) -> Option<Key> {
     let (business, shop_sku) = id.split_once(':')?;
     Some(Key { business: business.parse().ok()?, shop_sku: shop_sku.to_owned() })
-}
-
-fn parse(verdict: &str) -> Result<Verdict> {
-    match verdict {
-        "retry" => Ok(Verdict::Retry),
-        "drop" => Ok(Verdict::Drop),
-        _ => Err(Problem::not_found("a failure is told to retry or drop")),
-    }
 }

@@ -56,6 +56,7 @@ fn expected(headers: &HeaderMap) -> Result<Option<i64>> {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Paging {
+    #[param(minimum = 1, maximum = 500)]
     limit: Option<usize>,
     cursor: Option<String>,
 }

@@ -30,6 +30,7 @@ pub(super) struct OutcomeItem {
 #[into_params(parameter_in = Query)]
 pub(super) struct Window {
     /// How far to look back; 24 if left out, 47 at most.
+    #[param(minimum = 1, maximum = 47)]
     hours: Option<usize>,
 }
 

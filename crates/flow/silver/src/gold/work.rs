@@ -18,7 +18,7 @@ use super::Rules;
 use crate::parameters::Parameter;
 use crate::ssku::{Key, SOURCE_ID, SourceType};
 use crate::tables::{ERP_QUEUE, FAILURES, GOLD, GOLD_QUEUE, SSKU};
-use crate::{ERP_TOPIC, PAGE_BYTES, Result, debt};
+use crate::{PAGE_BYTES, Result, debt};
 
 /// Makes a page of gold and tells ERP of what has its gold, as part of the traces that changed it. Says where to go on.
 pub async fn work_off(
@@ -208,7 +208,7 @@ pub async fn tell_erp(tx: &mut Tx, after: Option<&Key>, limit: usize, now: Times
         messages.push(Message::new(key.business.to_string(), told.encode_to_vec()));
         tx.delete(&ERP_QUEUE, (key.business, key.shop_sku.as_str()))?;
     }
-    outbox::send(tx, ERP_TOPIC, messages).await?;
+    outbox::send(tx, model::topics::ERP_SSKU, messages).await?;
     Ok((keys.len() == limit).then(|| keys.into_iter().next_back()).flatten())
 }
 

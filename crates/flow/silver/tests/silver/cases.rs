@@ -231,7 +231,7 @@ async fn word(world: &World, sku: &str, at: i64, Word(shop, colour, name, remove
             Ok(writing.finish(tx).await?)
         })
         .await;
-    world.sent(united::OFFERS_TOPIC).await
+    world.sent(model::topics::UNITED_OFFERS).await
 }
 
 fn names(row: &SskuRow) -> BTreeMap<u32, String> {

@@ -22,7 +22,7 @@ async fn erase(world: &World, sku: &str, shop: u32) -> Vec<Vec<u8>> {
         writing.finish(tx).await
     };
     world.united.store.transact(shard_of(BUSINESS), erase).await.unwrap();
-    world.sent(united::OFFERS_TOPIC).await
+    world.sent(model::topics::UNITED_OFFERS).await
 }
 
 async fn pay(world: &World) {

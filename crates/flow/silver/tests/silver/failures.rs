@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use prost::Message as _;
 use silver::convert::read_batch;
-use silver::failures::{Filter, Verdict};
+use silver::failures::Filter;
 use silver::ssku::SourceType;
 use silver::{Silver, debt, settings};
+use web::Verdict;
 use wire::united::{Colour, MigrationDone, MigrationRow, MigrationState, OpenMigrations};
 
 use crate::world::{BUSINESS, World, key, said};
@@ -110,7 +111,7 @@ pub(crate) async fn ask(world: &World, request: &str, sku: &str, version: i64) {
 }
 
 pub(crate) async fn answered(world: &World) -> Vec<String> {
-    let sent = world.sent(united::MIGRATIONS_DONE_TOPIC).await;
+    let sent = world.sent(model::topics::MIGRATIONS_DONE).await;
     sent.iter().map(|done| MigrationDone::decode(done.as_slice()).unwrap().request_id).collect()
 }
 
@@ -218,7 +219,7 @@ async fn a_dropped_debt_answers_its_migration() {
             })
             .await;
         world.import(&bad).await;
-        assert!(world.sent(united::MIGRATIONS_DONE_TOPIC).await.is_empty(), "it is owed");
+        assert!(world.sent(model::topics::MIGRATIONS_DONE).await.is_empty(), "it is owed");
         let silver = Silver::new(world.united.clone());
         if whole_business {
             let filter = Filter::of_business(BUSINESS);
@@ -226,7 +227,7 @@ async fn a_dropped_debt_answers_its_migration() {
         } else {
             silver.judge(&key("a"), Verdict::Drop).await.unwrap().unwrap();
         }
-        let done = world.sent(united::MIGRATIONS_DONE_TOPIC).await;
+        let done = world.sent(model::topics::MIGRATIONS_DONE).await;
         assert_eq!(done.len(), 1);
         assert_eq!(MigrationDone::decode(done[0].as_slice()).unwrap().request_id, "r");
     }

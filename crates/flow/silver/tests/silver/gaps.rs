@@ -10,9 +10,9 @@ use silver::reread::Rereads;
 use silver::tables::REREADS;
 use silver::{ROLE, Silver};
 use store::Tx;
-use topics::{Message, Options, Position, Tokens, Topics};
+use topics::{Message, Options, Position, Topics};
+use united::shard_of;
 use united::write::Writing;
-use united::{OFFERS_TOPIC, shard_of};
 use wire::united::Colour;
 
 use crate::world::{BUSINESS, State, World, said};
@@ -28,9 +28,9 @@ struct Wire<'a> {
 
 impl Wire<'_> {
     async fn publish(&self) {
-        let sent = self.world.sent(OFFERS_TOPIC).await;
+        let sent = self.world.sent(model::topics::UNITED_OFFERS).await;
         let messages = sent.into_iter().map(|payload| Message::new(BUSINESS.to_string(), payload)).collect();
-        self.topics.publish(OFFERS_TOPIC, messages).await.unwrap();
+        self.topics.publish(model::topics::UNITED_OFFERS, messages).await.unwrap();
     }
 
     /// Reads until everything is applied.
@@ -39,10 +39,10 @@ impl Wire<'_> {
         let (topics, stop) = (self.topics.clone(), shutdown.clone());
         let handler = Shipments(self.silver.clone());
         let consumer = tokio::spawn(async move {
-            topics::consume::run(topics, OFFERS_TOPIC, ROLE, handler, stop).await;
+            topics::consume::run(topics, model::topics::UNITED_OFFERS, ROLE, handler, stop).await;
         });
         loop {
-            let lag = self.topics.lag(OFFERS_TOPIC, ROLE).await.unwrap();
+            let lag = self.topics.lag(model::topics::UNITED_OFFERS, ROLE).await.unwrap();
             if lag.iter().all(|lag| lag.lag == 0) {
                 break;
             }
@@ -54,10 +54,10 @@ impl Wire<'_> {
 
     /// Everything that is in the topic goes.
     async fn trim(&self) {
-        let lag = self.topics.lag(OFFERS_TOPIC, ROLE).await.unwrap();
+        let lag = self.topics.lag(model::topics::UNITED_OFFERS, ROLE).await.unwrap();
         let ends: Vec<_> =
             lag.iter().map(|lag| Position { partition: lag.partition, next: lag.ends.high }).collect();
-        self.topics.trim(OFFERS_TOPIC, &ends).await.unwrap();
+        self.topics.trim(model::topics::UNITED_OFFERS, &ends).await.unwrap();
     }
 
     async fn erase(&self, sku: &str, shop: u32) {
@@ -84,13 +84,13 @@ fn skus(state: &State) -> BTreeSet<&str> {
 async fn a_gap_is_read_again_from_united() {
     let world = World::in_memory();
     let store = world.united.store.clone();
-    let topics = Topics::open("embedded:", store, Tokens::all(), Options::default()).unwrap();
-    topics.ensure(OFFERS_TOPIC, 4).await.unwrap();
+    let topics = Topics::alone(store, Options::default());
+    topics.ensure(model::topics::UNITED_OFFERS, 4).await.unwrap();
     let wire = Wire { world: &world, topics, silver: Silver::new(world.united.clone()) };
     let write = async |sku: &str, shop: u32, at: i64, name: &str| {
         let sent = world.write(sku, shop, said(at, BLUE, name, 5), false).await;
         let messages = sent.into_iter().map(|payload| Message::new(BUSINESS.to_string(), payload)).collect();
-        wire.topics.publish(OFFERS_TOPIC, messages).await.unwrap();
+        wire.topics.publish(model::topics::UNITED_OFFERS, messages).await.unwrap();
     };
     for sku in ["changed", "erased", "half", "quiet"] {
         write(sku, 1, 1, "first").await;

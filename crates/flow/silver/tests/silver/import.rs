@@ -30,7 +30,7 @@ async fn life(world: &World) {
     // ERP hears nothing before gold is made; gold goes back to united, and ships nothing.
     let (now, all) = (world.now(), 100);
     world.transact(async |tx| gold::work::tell_erp(tx, None, all, now).await).await;
-    assert!(world.sent(silver::ERP_TOPIC).await.is_empty());
+    assert!(world.sent(model::topics::ERP_SSKU).await.is_empty());
     world.drain_gold().await;
     let made = world.state().await.gold["a"].clone();
     assert_eq!((made.value.len(), made.value[0].reason.as_str()), (2, "all_agree"));
@@ -39,10 +39,10 @@ async fn life(world: &World) {
     let master = basic.content.as_ref().unwrap().master_data.as_ref().unwrap();
     assert_eq!((master.version, master.parameter.len()), (Some(made.version), 2));
     world.transact(async |tx| gold::work::tell_erp(tx, None, all, now).await).await;
-    let told = world.sent(silver::ERP_TOPIC).await;
+    let told = world.sent(model::topics::ERP_SSKU).await;
     let told = ErpSsku::decode(told[0].as_slice()).unwrap();
     assert_eq!((told.shop_sku.as_str(), told.gold_version, told.removed), ("a", made.version, false));
-    assert!(world.sent(united::OFFERS_TOPIC).await.is_empty());
+    assert!(world.sent(model::topics::UNITED_OFFERS).await.is_empty());
     let quiet = world.state().await;
     assert!(quiet.gold_queue.is_empty() && quiet.erp_queue.is_empty());
 
@@ -220,7 +220,7 @@ async fn an_erased_seller_leaves_nothing() {
             .await
             .unwrap();
     }
-    world.import(&world.sent(united::OFFERS_TOPIC).await).await;
+    world.import(&world.sent(model::topics::UNITED_OFFERS).await).await;
     let state = world.state().await;
     assert!(state.gold.is_empty(), "gold with a word of theirs goes at once");
     assert_eq!(state.existence, [("a".to_owned(), 2)].into());

@@ -106,7 +106,10 @@ impl Run {
     /// V4.
     async fn drain(&self) {
         self.world.drain_gold().await;
-        assert!(self.world.sent(united::OFFERS_TOPIC).await.is_empty(), "draining gold ships nothing");
+        assert!(
+            self.world.sent(model::topics::UNITED_OFFERS).await.is_empty(),
+            "draining gold ships nothing"
+        );
     }
 
     /// V5.

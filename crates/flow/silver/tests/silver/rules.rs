@@ -2,7 +2,7 @@
 
 use cluster::work::run_due;
 use silver::settings::{self, GOLD_RULES};
-use silver::{ERP_TOPIC, Queued, Requeued, Silver};
+use silver::{Queued, Requeued, Silver};
 use united::shard_of;
 use wire::silver::ErpSsku;
 use wire::united::Colour;
@@ -41,7 +41,7 @@ async fn new_rules_make_all_gold_anew_and_erp_hears_of_what_changed() {
     let queued = Queued::new(silver.clone());
     run_due(&queued, &shards, world.now()).await.unwrap();
     assert_eq!(weight(&world, "s010").await, 5, "of equals the smallest shop's wins");
-    assert_eq!(world.sent(ERP_TOPIC).await.len(), SKUS);
+    assert_eq!(world.sent(model::topics::ERP_SSKU).await.len(), SKUS);
     assert_eq!(
         run_due(&Requeued(silver.clone()), &shards, world.now()).await.unwrap(),
         0,
@@ -67,10 +67,10 @@ async fn new_rules_make_all_gold_anew_and_erp_hears_of_what_changed() {
     run_due(&Queued::new(late.clone()), &shards, world.now()).await.unwrap();
     assert_eq!(late.settings().gold_version, 1);
     assert_eq!((weight(&world, "s010").await, weight(&world, "s011").await), (3, 5));
-    let told = world.sent(ERP_TOPIC).await;
+    let told = world.sent(model::topics::ERP_SSKU).await;
     let told: Vec<_> = told.iter().map(|told| ErpSsku::decode(told.as_slice()).unwrap().shop_sku).collect();
     assert_eq!(told.len(), 45, "ERP hears of what changed alone: {told:?}");
-    assert!(world.sent(united::OFFERS_TOPIC).await.is_empty(), "and united ships nothing");
+    assert!(world.sent(model::topics::UNITED_OFFERS).await.is_empty(), "and united ships nothing");
     let state = world.state().await;
     assert!(state.gold_queue.is_empty() && state.erp_queue.is_empty());
 }

@@ -4,12 +4,12 @@ use cluster::work::run_due;
 use prost::Message as _;
 use silver::consume::Shipments;
 use silver::convert::Delivered;
-use silver::failures::Verdict;
 use silver::reread::Rereads;
 use silver::tables::{REREADS, RereadRow};
 use silver::{Queued, Silver, import};
 use testing::{apply, record};
 use united::shard_of;
+use web::Verdict;
 use wire::united::{Colour, Offer, OfferIdentifiers, UnitedOffer, UnitedOffersBatch};
 
 use crate::world::{BUSINESS, World, key, said};

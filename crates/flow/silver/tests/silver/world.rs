@@ -10,7 +10,9 @@ use silver::settings::Settings;
 use silver::ssku::{Key, SOURCE_ID, SourceType};
 use silver::tables::{CUTS, ERP_QUEUE, EXISTENCE, FAILURES, FAILURES_DUE, GOLD, GOLD_QUEUE, SSKU};
 use silver::{again, debt, gold, import};
-use store::{Options, Range, Read as _, Schema, Space, Store, Table, Tx};
+use spine::Base;
+use store::{Range, Read as _, Schema, Store, Table, Tx};
+use testing::OUTBOX;
 use united::write::{ServiceWrite, Source, Writing};
 use united::{United, shard_of};
 use wire::silver::{Debt, GoldRow, SskuRow};
@@ -22,25 +24,6 @@ pub(crate) const BEGINNING: Timestamp = Timestamp(1_790_000_000_000_000);
 pub(crate) const BUSINESS: u32 = 7;
 const MANY: usize = 10_000;
 
-/// The outbox as it is stored: what was sent is read here, without a relay.
-#[derive(Clone, PartialEq, prost::Message, serde::Serialize)]
-struct OutboxRow {
-    #[prost(string, tag = "1")]
-    topic: String,
-    #[prost(message, repeated, tag = "2")]
-    messages: Vec<OutboxMessage>,
-}
-
-#[derive(Clone, PartialEq, prost::Message, serde::Serialize)]
-struct OutboxMessage {
-    #[prost(bytes = "vec", tag = "1")]
-    key: Vec<u8>,
-    #[prost(bytes = "vec", tag = "2")]
-    payload: Vec<u8>,
-}
-
-const OUTBOX: Table<(i64,), OutboxRow> = Table::new("topics", "outbox", &["seq"], Space::Queue);
-
 pub(crate) struct World {
     pub(crate) united: United,
     pub(crate) settings: Settings,
@@ -48,7 +31,7 @@ pub(crate) struct World {
 }
 
 fn schema() -> Schema {
-    Schema::new([united::tables(), silver::tables(), topics::tables(), cluster::tables()].concat())
+    testing::schema([united::tables(), silver::tables()])
 }
 
 impl World {
@@ -57,16 +40,12 @@ impl World {
     }
 
     pub(crate) async fn embedded() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let url = format!("embedded:{}", folder.path().join("store").display());
-        let options = Options { reserve_bytes: 0, ..Options::default() };
-        let store = Store::open(&[url], schema(), &options).await.unwrap();
+        let (store, folder) = testing::embedded(schema()).await;
         Self::on(store, Some(folder))
     }
 
     pub(crate) async fn postgres(database: &servers::Database) -> Self {
-        let url = std::slice::from_ref(&database.url);
-        Self::on(Store::open(url, schema(), &Options::default()).await.unwrap(), None)
+        Self::on(testing::postgres(database, schema()).await, None)
     }
 
     /// The same with another store.
@@ -76,7 +55,7 @@ impl World {
     }
 
     fn on(store: Store, folder: Option<tempfile::TempDir>) -> Self {
-        let united = United::new(store, Clock::manual(BEGINNING), Catalog::shipped());
+        let united = United::new(&Base::alone(store, Clock::manual(BEGINNING)), Catalog::shipped());
         Self { united, settings: Settings::default(), _folder: folder }
     }
 
@@ -98,7 +77,7 @@ impl World {
             Ok(writing.finish(tx).await?)
         })
         .await;
-        self.sent(united::OFFERS_TOPIC).await
+        self.sent(model::topics::UNITED_OFFERS).await
     }
 
     /// Takes everything out of the outbox; returns what went to this topic.

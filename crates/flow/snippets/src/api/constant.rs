@@ -10,7 +10,7 @@ use web::{Access, Problem, Result};
 
 use crate::snippets::Snippets;
 
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 pub(super) fn routes() -> Router<Snippets> {
     Router::new().route("/-/constant", get(constant))
@@ -25,8 +25,8 @@ struct ConstantQuery {
 /// An answer of a given size that needs no data.
 async fn constant(access: Access, Query(query): Query<ConstantQuery>) -> Result<impl IntoResponse> {
     access.require_service()?;
-    if query.bytes > MOST_BYTES {
-        return Err(Problem::field("bytes", "out_of_range", format!("at most {MOST_BYTES}")));
+    if query.bytes > MAX_BYTES {
+        return Err(Problem::field("bytes", "out_of_range", format!("at most {MAX_BYTES}")));
     }
     let body = format!("\"{}\"", "x".repeat(query.bytes.saturating_sub(2)));
     Ok(([(header::CONTENT_TYPE, "application/json")], body))

@@ -18,7 +18,7 @@ fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h st
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
-        return Err(bad(format!("the header {name} stands twice")));
+        return Err(bad(format!("the header {name} is given twice")));
     }
     value.to_str().map(Some).map_err(|_| bad(format!("the header {name} cannot be read")))
 }

@@ -19,7 +19,7 @@ use crate::content::Content;
 use crate::convertors::Document;
 use crate::delete::Languages;
 use crate::get::read;
-use crate::prepare::{Change, Meant, works};
+use crate::prepare::{Change, DocumentRef, works};
 use crate::put::{Origin, write};
 use crate::representation::{json, tag};
 use crate::snippets::Snippets;
@@ -187,7 +187,7 @@ async fn get_one(
     let language = address.language.as_deref().unwrap_or_default();
     let wanted: Vec<_> = works(&address.target)?
         .into_iter()
-        .map(|(snippet, work)| Meant { snippet, work, language: language.to_owned() })
+        .map(|(snippet, work)| DocumentRef { snippet, work, language: language.to_owned() })
         .collect();
     let rows = read(snippets.store(), &[&address.key], &wanted, snippets.clock().now())
         .await

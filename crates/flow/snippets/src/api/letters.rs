@@ -1,13 +1,12 @@
 //! Letters over HTTP: list, look, try again, throw away.
 
+use async_trait::async_trait;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
-use web::{Access, Judged, Page, Problem, Result, Verdict, limit};
+use web::{Access, Judge, Judged, Page, Problem, Result, Verdict, judge_each, limit};
 
 use crate::Error;
 use crate::letters::{Letter, LetterId};
@@ -93,23 +92,37 @@ async fn judge_all(
 ) -> Result<Json<Judged>> {
     access.require_service()?;
     let verdict = Verdict::parse(&verdict)?;
-    let (mut judged, mut after) = (Judged::default(), None);
-    loop {
-        let letters = snippets.letters(after.as_ref(), MOST).await?;
-        let Some(last) = letters.last() else { return Ok(Json(judged)) };
-        after = Some(last.id.clone());
-        let dead = letters.iter().filter(|letter| letter.not_before.is_none() && which.is_meant(letter));
-        for letter in dead {
-            let outcome = match verdict {
-                Verdict::Drop => snippets.drop_letter(&letter.id).await.map(drop),
-                Verdict::Retry => snippets.retry_letter(&letter.id).await,
-            };
-            match outcome {
-                Ok(()) => judged.done += 1,
-                Err(Error::NotFound(_)) => {}
-                Err(Error::Invalid { .. } | Error::Superseded(_)) => judged.failed += 1,
-                Err(error) => return Err(error.into()),
-            }
+    Ok(Json(judge_each(&Judging { snippets, which, verdict }).await?))
+}
+
+struct Judging {
+    snippets: Snippets,
+    which: Which,
+    verdict: Verdict,
+}
+
+#[async_trait]
+impl Judge for Judging {
+    type Failure = Letter;
+    type Error = Error;
+
+    async fn list(&self, after: Option<&Letter>) -> Result<Vec<Letter>, Error> {
+        self.snippets.letters(after.map(|letter| &letter.id), MOST).await
+    }
+
+    async fn judge(&self, letter: &Letter) -> Result<Option<bool>, Error> {
+        if letter.not_before.is_some() || !self.which.is_meant(letter) {
+            return Ok(None);
+        }
+        let outcome = match self.verdict {
+            Verdict::Drop => self.snippets.drop_letter(&letter.id).await.map(drop),
+            Verdict::Retry => self.snippets.retry_letter(&letter.id).await,
+        };
+        match outcome {
+            Ok(()) => Ok(Some(true)),
+            Err(Error::NotFound(_)) => Ok(None),
+            Err(Error::Invalid { .. } | Error::Superseded(_)) => Ok(Some(false)),
+            Err(error) => Err(error),
         }
     }
 }
@@ -138,17 +151,10 @@ async fn discard(
 }
 
 pub(crate) fn write_id(id: &LetterId) -> String {
-    let parts = serde_json::json!([id.key, id.topic, id.partition, id.offset, id.section]);
-    BASE64_URL_SAFE_NO_PAD.encode(parts.to_string())
+    web::write_id(&(&id.key, &id.topic, id.partition, id.offset, &id.section))
 }
 
 pub(crate) fn parse_id(text: &str) -> Result<LetterId> {
-    let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok();
-    let parts = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    match parts {
-        Some((key, topic, partition, offset, section)) => {
-            Ok(LetterId { key, topic, partition, offset, section })
-        }
-        None => Err(Problem::field("id", "bad_id", "this is not an id that the list of letters gave")),
-    }
+    let (key, topic, partition, offset, section) = web::parse_id("id", text)?;
+    Ok(LetterId { key, topic, partition, offset, section })
 }

@@ -11,8 +11,8 @@ use web::{Access, Code, Problem, Result};
 
 use super::headers::refuse_encoding;
 use super::pieces;
-use crate::lookup::{Found, Question, lookup};
-use crate::prepare::Meant;
+use crate::lookup::{LookupResult, Question, lookup};
+use crate::prepare::DocumentRef;
 use crate::representation::write_content;
 use crate::snippets::Snippets;
 use crate::tables::DocumentRow;
@@ -33,7 +33,7 @@ async fn look_up(
         Problem::new(Code::BadRequest, format!("the body is not {{\"names\", \"keys\", \"langs\"}}: {error}"))
     })?;
     let config = snippets.config();
-    let Found { unknown, wanted, keys, rows } =
+    let LookupResult { unknown, wanted, keys, rows } =
         lookup(snippets.store(), &config, question, snippets.clock().now()).await?;
     let sizes = rows.iter().flatten().map(|row| row.content.len() * 4 / 3 + 128);
     let mut body = Vec::with_capacity(sizes.sum::<usize>() + 16);
@@ -66,7 +66,7 @@ struct ItemFrame {
 }
 
 impl ItemFrame {
-    fn of(wanted: &Meant) -> Self {
+    fn of(wanted: &DocumentRef) -> Self {
         let language = match wanted.language.as_str() {
             "" => "null".to_owned(),
             language => format!("\"{language}\""),

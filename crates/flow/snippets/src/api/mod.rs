@@ -7,3 +7,5 @@ mod languages;
 pub(crate) mod letters;
 mod lookup;
 mod pieces;
+
+pub use http::routes;

@@ -26,7 +26,7 @@ pub(super) struct Field<'a> {
 }
 
 /// Braces within braces; more would be a mistake, and the reader below us has no limit of its own.
-const MOST_DEPTH: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// The offset at which the text is nested too deeply.
 pub(super) fn too_deep(text: &str) -> Option<usize> {
@@ -37,7 +37,7 @@ pub(super) fn too_deep(text: &str) -> Option<usize> {
             "}" | ">" | "]" => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > MOST_DEPTH {
+        if depth > MAX_DEPTH {
             return Some(offset);
         }
     }

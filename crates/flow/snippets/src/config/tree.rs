@@ -6,7 +6,7 @@ use super::text::Written;
 use crate::error::ConfigError;
 
 /// The longest absolute name: it is part of keys of the store, which are bounded too.
-const MOST_NAME_BYTES: usize = 255;
+const MAX_NAME_BYTES: usize = 255;
 
 /// A section of the unfolded tree; one that only a name with slashes asks for is not written anywhere.
 #[derive(Debug, Default)]
@@ -41,11 +41,11 @@ fn insert<'a>(parent: &mut Node<'a>, written: &'a Written, within: &str) -> Resu
         node = node.children.entry(segment.to_owned()).or_default();
     }
     let name = join(within, &written.name);
-    if name.len() > MOST_NAME_BYTES {
+    if name.len() > MAX_NAME_BYTES {
         return Err(ConfigError::at(
             written.place,
             format!(
-                "this name has {} bytes together with the sections around it; the most is {MOST_NAME_BYTES}",
+                "this name has {} bytes together with the sections around it; the most is {MAX_NAME_BYTES}",
                 name.len()
             ),
         ));

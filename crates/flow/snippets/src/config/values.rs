@@ -6,15 +6,15 @@ use crate::address::is_language;
 use crate::error::ConfigError;
 
 /// A hundred years. What lives longer has no end, which is 0.
-const MOST_TTL_MINUTES: u32 = 100 * 365 * 24 * 60;
-const MOST_SERVICE_BYTES: usize = 64;
+const MAX_TTL_MINUTES: u32 = 100 * 365 * 24 * 60;
+const MAX_SERVICE_BYTES: usize = 64;
 
 pub(super) fn check(name: &str, settings: &Settings, place: Place) -> Result<(), ConfigError> {
     let refuse = |option: &str, message: String| Err(ConfigError::at(settings.place(option, place), message));
     let minutes = settings.number("TtlMinutes");
-    if minutes > MOST_TTL_MINUTES {
+    if minutes > MAX_TTL_MINUTES {
         let message = format!(
-            "TtlMinutes {minutes} of {name} is more than a hundred years ({MOST_TTL_MINUTES}); 0 is for ever"
+            "TtlMinutes {minutes} of {name} is more than a hundred years ({MAX_TTL_MINUTES}); 0 is for ever"
         );
         return refuse("TtlMinutes", message);
     }
@@ -22,7 +22,7 @@ pub(super) fn check(name: &str, settings: &Settings, place: Place) -> Result<(),
         return refuse("InputTopic", format!("InputTopic of {name}: {error}"));
     }
     let service = settings.text("Service").unwrap_or_default();
-    if service.len() > MOST_SERVICE_BYTES || service.contains('\0') {
+    if service.len() > MAX_SERVICE_BYTES || service.contains('\0') {
         return refuse("Service", format!("{service:?} is not a name of a service"));
     }
     let languages = settings.texts("OutputLanguages");

@@ -1,15 +1,13 @@
 //! The round trips of the consumer's transaction do not grow with what it applies.
 
-use std::time::Duration;
-
-use cluster::Cluster;
 use kit::Clock;
+use spine::Base;
 use store::{Schema, Store};
 use testing::{Counted, record, trips};
-use topics::{Record, Tokens, Topics};
+use topics::Record;
 
 use super::*;
-use crate::{Options, Registry};
+use crate::{Registry, Settings};
 
 const MANY: usize = 40;
 const CONFIG: &str = r#"Body { InputSameAsOutput: true Output: JSON InputTopic: "news" InputForLB: JSON KeyExtractor: "key"
@@ -25,17 +23,15 @@ async fn uploader(store: &Store, folder: &std::path::Path) -> Uploader {
     let (draft, mut prefixes) = crate::read(Some(&path), &registry).unwrap();
     prefixes.add_missing(draft.snippets());
     crate::write_prefixes(&path, &prefixes).unwrap();
-    let topics = Topics::open("embedded:", store.clone(), Tokens::all(), topics::Options::default()).unwrap();
-    let clock = Clock::system();
-    let cluster = Cluster::solo(store.clone(), clock.clone());
-    let options = Options { config: Some(path), retry_pause: Duration::from_secs(1) };
-    let snippets = Snippets::open(store.clone(), topics, cluster, clock, registry, options).await.unwrap();
+    let settings = Settings { config: Some(path), ..Settings::default() };
+    let base = Base::alone(store.clone(), Clock::system());
+    let snippets = Snippets::open(&base, settings, registry).await.unwrap();
     Uploader { snippets, topic: "news".to_owned() }
 }
 
 #[tokio::test]
 async fn messages_share_their_questions() {
-    let tables = [crate::tables(), topics::tables(), cluster::tables()].concat();
+    let tables = [crate::tables(), spine::tables()].concat();
     let (counted, store) = Counted::over(&Store::memory(Schema::new(tables)));
     let folder = tempfile::tempdir().unwrap();
     let handler = uploader(&store, folder.path()).await;

@@ -47,10 +47,10 @@ impl Extractor for ProtobufField {
         match (found, is_text(&self.kind)) {
             (None, true) => Ok(String::new()),
             (None, false) => Ok("0".to_owned()),
-            (Some(Found::Bytes(bytes)), true) => {
+            (Some(FieldValue::Bytes(bytes)), true) => {
                 String::from_utf8(bytes.to_vec()).map_err(|_| broken(format!("{} is not UTF-8", self.name)))
             }
-            (Some(Found::Number(number)), false) => Ok(shown(number, &self.kind)),
+            (Some(FieldValue::Number(number)), false) => Ok(shown(number, &self.kind)),
             _ => Err(broken(format!("{} has another type", self.name))),
         }
     }
@@ -81,13 +81,13 @@ fn shown(bits: u64, kind: &Kind) -> String {
     }
 }
 
-enum Found<'a> {
+enum FieldValue<'a> {
     Bytes(&'a [u8]),
     Number(u64),
 }
 
 /// The last value at the path: a later one replaces an earlier one, also within messages that are given in parts.
-fn last<'a>(mut bytes: &'a [u8], path: &[u32]) -> Result<Option<Found<'a>>, String> {
+fn last<'a>(mut bytes: &'a [u8], path: &[u32]) -> Result<Option<FieldValue<'a>>, String> {
     let said = |error: prost::DecodeError| error.to_string();
     let Some((wanted, rest)) = path.split_first() else { return Ok(None) };
     let mut found = None;
@@ -98,17 +98,17 @@ fn last<'a>(mut bytes: &'a [u8], path: &[u32]) -> Result<Option<Found<'a>>, Stri
             continue;
         }
         let value = match wire {
-            WireType::Varint => Found::Number(encoding::decode_varint(&mut bytes).map_err(said)?),
-            WireType::LengthDelimited => Found::Bytes(delimited(&mut bytes)?),
-            WireType::ThirtyTwoBit => Found::Number(u64::from(u32::from_le_bytes(fixed(&mut bytes)?))),
-            WireType::SixtyFourBit => Found::Number(u64::from_le_bytes(fixed(&mut bytes)?)),
+            WireType::Varint => FieldValue::Number(encoding::decode_varint(&mut bytes).map_err(said)?),
+            WireType::LengthDelimited => FieldValue::Bytes(delimited(&mut bytes)?),
+            WireType::ThirtyTwoBit => FieldValue::Number(u64::from(u32::from_le_bytes(fixed(&mut bytes)?))),
+            WireType::SixtyFourBit => FieldValue::Number(u64::from_le_bytes(fixed(&mut bytes)?)),
             WireType::StartGroup | WireType::EndGroup => {
                 encoding::skip_field(wire, number, &mut bytes, DecodeContext::default()).map_err(said)?;
                 continue;
             }
         };
         match value {
-            Found::Bytes(inside) if !rest.is_empty() => found = last(inside, rest)?.or(found),
+            FieldValue::Bytes(inside) if !rest.is_empty() => found = last(inside, rest)?.or(found),
             value => found = Some(value),
         }
     }
@@ -140,8 +140,8 @@ mod tests {
 
     fn text(bytes: &[u8], path: &[u32], kind: &Kind) -> String {
         match last(bytes, path).unwrap() {
-            Some(Found::Bytes(bytes)) => String::from_utf8(bytes.to_vec()).unwrap(),
-            Some(Found::Number(bits)) => shown(bits, kind),
+            Some(FieldValue::Bytes(bytes)) => String::from_utf8(bytes.to_vec()).unwrap(),
+            Some(FieldValue::Number(bits)) => shown(bits, kind),
             None => "none".to_owned(),
         }
     }

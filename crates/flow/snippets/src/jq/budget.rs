@@ -4,12 +4,12 @@ use std::panic::resume_unwind;
 use std::time::{Duration, Instant};
 
 /// Steps of the interpreter. A card of an offer takes some thousands.
-const MOST_STEPS: u64 = 500_000;
+const MAX_STEPS: u64 = 500_000;
 /// Steps can be long: a sort, a regular expression, a product of two lists.
-pub(super) const MOST_TIME: Duration = Duration::from_secs(5);
+pub(super) const MAX_TIME: Duration = Duration::from_secs(5);
 /// Deeper calls are stopped; the rest of a thread's stack is for what has no steps, such as dropping a deep value.
-const MOST_STACK_BYTES: usize = super::threads::STACK_BYTES / 4;
-/// The clock is asked once in so many steps.
+const MAX_STACK_BYTES: usize = super::threads::STACK_BYTES / 4;
+/// The clock is read once in this number of steps.
 const STEPS_PER_LOOK: u64 = 32;
 
 /// What one run may still take.
@@ -31,8 +31,8 @@ pub(super) enum Limit {
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Steps => write!(f, "it took more than {MOST_STEPS} steps"),
-            Self::Time => write!(f, "it took longer than {} s", MOST_TIME.as_secs()),
+            Self::Steps => write!(f, "it took more than {MAX_STEPS} steps"),
+            Self::Time => write!(f, "it took longer than {} s", MAX_TIME.as_secs()),
             Self::Depth => f.write_str("its calls are too deep"),
         }
     }
@@ -47,11 +47,11 @@ impl Budget {
     pub(super) fn step(&self) {
         let steps = self.steps.get() + 1;
         self.steps.set(steps);
-        let limit = if steps > MOST_STEPS {
+        let limit = if steps > MAX_STEPS {
             Limit::Steps
-        } else if self.bottom.abs_diff(stack_address()) > MOST_STACK_BYTES {
+        } else if self.bottom.abs_diff(stack_address()) > MAX_STACK_BYTES {
             Limit::Depth
-        } else if steps.is_multiple_of(STEPS_PER_LOOK) && self.began.elapsed() > MOST_TIME {
+        } else if steps.is_multiple_of(STEPS_PER_LOOK) && self.began.elapsed() > MAX_TIME {
             Limit::Time
         } else {
             return;

@@ -25,7 +25,7 @@ use jaq_core::{Compiler, Ctx, DataT, Filter, Lut, Vars, data::HasLut};
 use jaq_json::Val;
 use serde_json::Value;
 
-use self::budget::{Budget, Limit, MOST_TIME};
+use self::budget::{Budget, Limit, MAX_TIME};
 pub(crate) use self::threads::Threads;
 use crate::config::Assets;
 use crate::error::{Invalid, Refusal};
@@ -90,7 +90,7 @@ impl Program {
         let languages: Vec<String> = languages.iter().map(|&language| language.to_owned()).collect();
         let filter = self.filter.clone();
         // A single operation that is long is not interrupted, only no longer waited for.
-        let patience = MOST_TIME.saturating_mul(languages.len() as u32 + 1);
+        let patience = MAX_TIME.saturating_mul(languages.len() as u32 + 1);
         self.threads.run(patience, move || {
             let each = languages.into_iter().map(|language| bounded(&filter, &input, language, most));
             each.collect()

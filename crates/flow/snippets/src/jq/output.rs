@@ -6,11 +6,11 @@ use crate::error::Invalid;
 use crate::json::parse_json;
 
 /// Most bytes of one output.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 /// As deep as JSON that comes in may be nested.
-const MOST_DEPTH: usize = 127;
+const MAX_DEPTH: usize = 127;
 /// Nobody reads more.
-const MOST_ERROR_CHARS: usize = 1_000;
+const MAX_ERROR_CHARS: usize = 1_000;
 
 /// An output as JSON, or why there is none.
 pub(super) fn value(output: ValX<'_, Val>) -> Result<Value, Invalid> {
@@ -28,24 +28,24 @@ pub(super) fn value(output: ValX<'_, Val>) -> Result<Value, Invalid> {
 /// Looks at every part of a value, without recursion: a few steps can make a value of astronomical size, whose parts are
 /// shared.
 fn check_size(value: &Val) -> Result<(), String> {
-    let mut left = MOST_BYTES;
+    let mut left = MAX_BYTES;
     let mut open = vec![(value, 0)];
     while let Some((value, depth)) = open.pop() {
         let own = match value {
             Val::BStr(bytes) | Val::TStr(bytes) => bytes.len() + 2,
             _ => 1,
         };
-        left = left.checked_sub(own).ok_or_else(|| format!("is over {MOST_BYTES} bytes"))?;
+        left = left.checked_sub(own).ok_or_else(|| format!("is over {MAX_BYTES} bytes"))?;
         let children: Vec<&Val> = match value {
             Val::Arr(items) => items.iter().collect(),
             Val::Obj(fields) => fields.iter().flat_map(|(key, value)| [key, value]).collect(),
             _ => continue,
         };
-        if depth == MOST_DEPTH {
-            return Err(format!("is nested more than {MOST_DEPTH} times"));
+        if depth == MAX_DEPTH {
+            return Err(format!("is nested more than {MAX_DEPTH} times"));
         }
         if children.len() > left {
-            return Err(format!("is over {MOST_BYTES} bytes"));
+            return Err(format!("is over {MAX_BYTES} bytes"));
         }
         open.extend(children.into_iter().map(|child| (child, depth + 1)));
     }
@@ -63,7 +63,7 @@ fn words(error: Error) -> String {
 }
 
 fn shortened(text: String) -> String {
-    match text.char_indices().nth(MOST_ERROR_CHARS) {
+    match text.char_indices().nth(MAX_ERROR_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }

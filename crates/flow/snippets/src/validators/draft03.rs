@@ -8,7 +8,7 @@ use crate::config::Assets;
 use crate::json::child;
 
 /// References and bases that are followed to learn whether a property is required.
-const MOST_HOPS: usize = 32;
+const MAX_HOPS: usize = 32;
 /// Draft-03's time of day has no zone, which `time` has in the other drafts.
 const TIME: &str = "^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$";
 
@@ -154,8 +154,8 @@ impl Document<'_> {
 
     /// Whether a schema, one that it extends, or the one that it refers to, says that it is required.
     fn is_required(&self, schema: &Value, hops: usize) -> Result<bool, String> {
-        if hops > MOST_HOPS {
-            return Err(format!("it refers further than {MOST_HOPS} times, perhaps in a circle"));
+        if hops > MAX_HOPS {
+            return Err(format!("it refers further than {MAX_HOPS} times, perhaps in a circle"));
         }
         if schema.get("required") == Some(&Value::Bool(true)) {
             return Ok(true);

@@ -52,12 +52,12 @@ fn deepest<'e, 'i>(error: &'e ValidationError<'i>) -> &'e ValidationError<'i> {
 
 /// The validator repeats the value, which may be large.
 pub(super) fn shortened(message: &str) -> String {
-    const MOST_CHARS: usize = 500;
+    const MAX_CHARS: usize = 500;
     let count = message.chars().count();
-    if count <= MOST_CHARS {
+    if count <= MAX_CHARS {
         return message.to_owned();
     }
-    let head: String = message.chars().take(MOST_CHARS / 2).collect();
-    let tail: String = message.chars().skip(count - MOST_CHARS / 2).collect();
+    let head: String = message.chars().take(MAX_CHARS / 2).collect();
+    let tail: String = message.chars().skip(count - MAX_CHARS / 2).collect();
     format!("{head} … {tail}")
 }

@@ -20,7 +20,7 @@ async fn a_key_may_be_called_like_a_section() {
     world.get("/tp/kid/kid").await.is(200);
     // A group that keeps nothing has no keys either.
     let refused = world.get("/group/kid").await.is(400);
-    assert!(refused["detail"].as_str().unwrap().contains("ends behind the name group/kid"), "{refused}");
+    assert!(refused["detail"].as_str().unwrap().contains("has no key: /group/kid"), "{refused}");
 }
 
 #[tokio::test]

@@ -82,13 +82,13 @@ async fn headers_that_cannot_be_honoured_are_refused() {
     let cases: [(Headers<'_>, u16, &str); 6] = [
         (&[json, ("content-encoding", "gzip")], 415, "Content-Encoding"),
         (&[json, ("content-range", "bytes 0-1/5")], 400, "Content-Range"),
-        (&[json, json], 400, "content-type stands twice"),
+        (&[json, json], 400, "content-type is given twice"),
         (
             &[json, ("content-language", "ru"), ("content-language", "en")],
             400,
-            "content-language stands twice",
+            "content-language is given twice",
         ),
-        (&[json, ("content-encoding", "identity"), ("content-encoding", "gzip")], 400, "stands twice"),
+        (&[json, ("content-encoding", "identity"), ("content-encoding", "gzip")], 400, "is given twice"),
         (&[json, ("content-language", "*")], 400, "only a DELETE"),
     ];
     for (headers, status, words) in cases {

@@ -1,8 +1,8 @@
 //! Key prefixes: the file, the store's copy, and the end of a snippet.
 
 use kit::Clock;
-use snippets::{Options, Registry, Snippets};
-use topics::{Tokens, Topics};
+use snippets::{Registry, Settings, Snippets};
+use spine::Base;
 
 use crate::world::{World, write_config};
 
@@ -16,13 +16,10 @@ fn config(names: &[&str]) -> String {
 async fn open(world: &World, numbers: &str) -> Result<(), String> {
     let path = world.folder.path().join("config.pb.txt");
     std::fs::write(world.folder.path().join("key_prefixes.txt"), numbers).unwrap();
-    let topics =
-        Topics::open("embedded:", world.store.clone(), Tokens::all(), topics::Options::default()).unwrap();
-    let options = Options { config: Some(path), ..Options::default() };
-    let cluster = cluster::Cluster::solo(world.store.clone(), Clock::system());
-    let opened =
-        Snippets::open(world.store.clone(), topics, cluster, Clock::system(), Registry::shipped(), options);
-    opened.await.map(drop).map_err(|error| error.to_string())
+    let base = Base::alone(world.store.clone(), Clock::system());
+    let settings = Settings { config: Some(path), ..Settings::default() };
+    let opened = Snippets::open(&base, settings, Registry::shipped()).await;
+    opened.map(drop).map_err(|error| error.to_string())
 }
 
 #[tokio::test]

@@ -2,8 +2,8 @@
 
 use cluster::Cluster;
 use kit::{Clock, Shutdown, Tasks};
-use snippets::{Error, Options, Registry, Snippets};
-use topics::{Tokens, Topics};
+use snippets::{Error, Registry, Settings, Snippets};
+use spine::Base;
 
 use crate::world::{World, memory, write_config};
 
@@ -66,12 +66,10 @@ async fn processes_that_work_by_different_configurations_are_told() {
             ..cluster::Options::default()
         };
         let cluster = Cluster::join(store.clone(), clock.clone(), joining, &tasks).await.unwrap();
-        let topics = topics::Options::default();
-        let topics = Topics::open("embedded:", store.clone(), Tokens::all(), topics).unwrap();
-        let options = Options { config: Some(folder.path().join("config.pb.txt")), ..Options::default() };
-        let opened =
-            Snippets::open(store.clone(), topics, cluster, clock.clone(), Registry::shipped(), options);
-        processes.push((opened.await.unwrap(), folder, tasks));
+        let base = Base { cluster, ..Base::alone(store.clone(), clock.clone()) };
+        let settings = Settings { config: Some(folder.path().join("config.pb.txt")), ..Settings::default() };
+        let opened = Snippets::open(&base, settings, Registry::shipped()).await.unwrap();
+        processes.push((opened, folder, tasks));
     }
     let [(one, _, _), (two, folder, tasks)] = &processes[..] else { panic!("there are two") };
     assert_eq!(one.differing().await.unwrap(), Vec::<String>::new());

@@ -210,7 +210,7 @@ async fn a_lower_version_is_dropped_and_a_delete_leaves_a_grave() {
     send(versioned("mark", 1, "1")).await;
     send(versioned("k", 6, "")).await;
     world.becomes("/versioned/k", "404").await;
-    // What is older than the grave stays dead, and so does a repeat of it; what is newer lives.
+    // What is older than the tombstone is refused, and so is a repeat of it; what is newer is written.
     send(versioned("k", 5, "5")).await;
     send(versioned("k", 6, "6")).await;
     send(versioned("k", 7, "7")).await;

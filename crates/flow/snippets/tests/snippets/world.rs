@@ -6,10 +6,11 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request};
 use kit::{Clock, Tasks, Timestamp};
 use serde_json::Value;
-use snippets::{Options, Registry, Snippets};
+use snippets::{Registry, Settings, Snippets};
+use spine::Base;
 use store::{Schema, Store};
 use tempfile::TempDir;
-use topics::{Tokens, Topics};
+use topics::Topics;
 use tower::ServiceExt as _;
 use web::Access;
 
@@ -64,7 +65,7 @@ fn write_config_of(folder: &Path, config: &str, files: &[(&str, &str)], registry
 }
 
 pub fn memory() -> Store {
-    let tables = [snippets::tables(), topics::tables(), cluster::tables()].concat();
+    let tables = [snippets::tables(), spine::tables()].concat();
     Store::memory(Schema::new(tables))
 }
 
@@ -106,19 +107,17 @@ impl World {
         registry: Registry,
         store: Store,
     ) -> Self {
-        let topics =
-            Topics::open("embedded:", store.clone(), Tokens::all(), topics::Options::default()).unwrap();
-        let options = Options { config, retry_pause: Duration::from_millis(20) };
-        let cluster = cluster::Cluster::solo(store.clone(), clock.clone());
-        let opened = Snippets::open(store.clone(), topics.clone(), cluster, clock.clone(), registry, options);
-        let snippets = opened.await.unwrap();
-        let router = snippets::api::http::routes(snippets.clone());
+        let base = Base::alone(store.clone(), clock.clone());
+        let settings = Settings { config, retry_pause: Duration::from_millis(20) };
+        let snippets = Snippets::open(&base, settings, registry).await.unwrap();
+        let topics = base.topics;
+        let router = snippets::api::routes(snippets.clone());
         Self { snippets, store, topics, clock, folder, router, tasks: Tasks::default() }
     }
 
     /// Starts the consumers and the lane of retries.
     pub fn start(&self) {
-        snippets::start(&self.snippets, 4, &self.tasks);
+        self.snippets.start(&self.tasks);
     }
 
     pub async fn call(
@@ -165,7 +164,7 @@ impl World {
         })
     }
 
-    /// Asks until there are so many letters of which so many are dead.
+    /// Asks until `count` messages have failed, `dead` of them for good.
     #[track_caller]
     pub fn letters(&self, count: usize, dead: usize) -> impl Future<Output = Vec<Value>> + '_ {
         let place = std::panic::Location::caller();

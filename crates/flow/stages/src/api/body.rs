@@ -131,17 +131,12 @@ pub struct FailureItem {
     pub retry_at: Option<String>,
 }
 
-/// How many offers a call was about.
-#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Acted {
-    pub offers: usize,
-}
-
 /// How a traversal is made.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TraverseRequest {
     /// 0: the usual rate.
+    #[schema(maximum = 1_000_000)]
     pub offers_per_second: u32,
     /// Lets the walk that is under way rest, or go on, in the place of a new one.
     pub pause: Option<bool>,

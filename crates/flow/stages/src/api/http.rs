@@ -1,14 +1,14 @@
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use model::OfferId;
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
-use web::{Access, Code, Language, Page, Problem, Result, limit};
+use web::{Access, Code, Judged, Page, Problem, Result, Verdict, limit};
 
-use super::body::{Acted, FailureItem, OfferStageItem, StageItem, StageList, TraverseRequest, cursor};
-use crate::{Error, FailureState, Stages, Verdict};
+use super::body::{FailureItem, OfferStageItem, StageItem, StageList, TraverseRequest, cursor};
+use crate::{Error, FailureState, Stages};
 
 const USUAL_FAILURES: usize = 100;
 const MAX_FAILURES: usize = 1_000;
@@ -36,10 +36,8 @@ pub fn problem(error: Error) -> Problem {
         Error::Invalid(text) => Problem::new(Code::Invalid, text),
         Error::Conflict(text) => Problem::new(Code::Conflict, text),
         Error::NoLease => Problem::new(Code::Unavailable, error.to_string()),
-        Error::Store(error) => error.into(),
-        Error::Topics(error) => error.into(),
-        Error::Cluster(error) => error.into(),
-        Error::Offers(error) => error.problem(Language::English),
+        Error::Engine(error) => error.into(),
+        Error::Offers(error) => error.problem(web::Language::English),
     }
 }
 
@@ -120,6 +118,7 @@ async fn traverse(
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 struct FailuresQuery {
+    #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     cursor: Option<String>,
     /// `parked`: not tried any more; `failing`: tried again by themselves. `parked` if it is left out.
@@ -155,36 +154,40 @@ struct WhichFailures {
 /// Tries all that the stage has given up again (`retry`), or forgets that it failed (`drop`).
 #[utoipa::path(
     post, path = "/v1/stages/{stage}/failures/{verdict}", tag = "stages", params(WhichFailures),
-    responses((status = 200, body = Acted))
+    responses((status = 200, body = Judged))
 )]
 async fn judge_all(
     State(stages): State<Stages>,
     access: Access,
     Path((id, verdict)): Path<(String, String)>,
     Query(which): Query<WhichFailures>,
-) -> Result<Json<Acted>> {
+) -> Result<Json<Judged>> {
     access.require_admin()?;
     let state = failure_state(which.state.as_deref())?;
-    let offers = stages.judge_all_in(&id, state, parse(&verdict)?).await.map_err(problem)?;
-    Ok(Json(Acted { offers }))
+    let done = stages.judge_all_in(&id, state, Verdict::parse(&verdict)?).await.map_err(problem)?;
+    Ok(Json(Judged { done, failed: 0 }))
 }
 
 /// The same for one offer.
 #[utoipa::path(
     post, path = "/v1/stages/{stage}/failures/{offer}/{verdict}", tag = "stages",
-    responses((status = 200, body = Acted))
+    responses((status = 202, description = "It is tried again"), (status = 204, description = "It is given up"))
 )]
 async fn judge(
     State(stages): State<Stages>,
     access: Access,
     Path((id, offer, verdict)): Path<(String, String, String)>,
-) -> Result<Json<Acted>> {
+) -> Result<StatusCode> {
     access.require_admin()?;
     let offer = offer_id("offer", &offer)?;
-    if !stages.judge(&id, offer, parse(&verdict)?).await.map_err(problem)? {
+    let verdict = Verdict::parse(&verdict)?;
+    if !stages.judge(&id, offer, verdict).await.map_err(problem)? {
         return Err(Problem::not_found(format!("the stage {id:?} did not fail on the offer {offer}")));
     }
-    Ok(Json(Acted { offers: 1 }))
+    Ok(match verdict {
+        Verdict::Retry => StatusCode::ACCEPTED,
+        Verdict::Drop => StatusCode::NO_CONTENT,
+    })
 }
 
 /// What each stage has to do with an offer, and why the offer waits for it.
@@ -198,7 +201,7 @@ async fn of_offer(
     headers: HeaderMap,
     Path(id): Path<String>,
 ) -> Result<Json<Page<OfferStageItem>>> {
-    let language = Language::of(&headers);
+    let language = web::language(&headers);
     let id = offer_id("offer", &id)?;
     let missing = || offers::Error::NoOffer(id).problem(language);
     let offer = stages.offers.get(id).await.map_err(|error| error.problem(language))?;
@@ -207,14 +210,6 @@ async fn of_offer(
     }
     let found = stages.stages_of(&offer, id).await.map_err(problem)?;
     Ok(Json(Page::whole(found.into_iter().map(OfferStageItem::from).collect())))
-}
-
-fn parse(verdict: &str) -> Result<Verdict> {
-    match verdict {
-        "retry" => Ok(Verdict::Retry),
-        "drop" => Ok(Verdict::Drop),
-        _ => Err(Problem::not_found("failures can be answered with retry or drop")),
-    }
 }
 
 fn failure_state(name: Option<&str>) -> Result<FailureState> {

@@ -9,8 +9,7 @@ pub mod plugin;
 mod registration;
 
 pub use body::{
-    Acted, FailureItem, OfferStageItem, StageErrorItem, StageItem, StageList, TlsItem, TraverseRequest,
-    WalkItem,
+    FailureItem, OfferStageItem, StageErrorItem, StageItem, StageList, TlsItem, TraverseRequest, WalkItem,
 };
 pub use fsck::{StagesFsckAnswer, StagesFsckRequest};
 pub use http::{problem, routes};

@@ -29,18 +29,22 @@ pub struct PluginRequest {
     pub masks: Option<Vec<String>>,
     /// How long a call may take, at most 3,000; 0: the usual.
     #[serde(default)]
+    #[schema(maximum = 3_000)]
     pub deadline_ms: u32,
     /// Over all processes; 0: no limit.
     #[serde(default)]
+    #[schema(minimum = 0, maximum = 100_000)]
     pub calls_per_second: f64,
     /// Calls under way at a time, over all processes; 0: no limit.
     #[serde(default)]
+    #[schema(maximum = 10_000)]
     pub parallel: u32,
     /// What is told of saves: `none`, `topic` (`stages.saved`), or `call` (`OnSaved` as well).
     #[serde(default)]
     pub saved: SavedWish,
     /// It is asked about every offer this often; 0: only when somebody orders it.
     #[serde(default)]
+    #[schema(maximum = 8_784)]
     pub traverse_every_hours: u32,
     #[serde(default)]
     pub tls: Option<TlsRequest>,

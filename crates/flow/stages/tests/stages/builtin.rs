@@ -21,7 +21,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 async fn requests(world: &World, offer: &Offer) -> Vec<PhotoRequest> {
     let shard = shard_of(OfferId::from_raw(offer.id).unwrap());
-    let sent = waiting(&world.offers.store, shard, offers::PHOTO_REQUESTS_TOPIC).await;
+    let sent = waiting(&world.offers.store, shard, model::topics::PHOTOS_REQUESTS).await;
     sent.iter().map(|payload| PhotoRequest::decode(payload.as_slice()).unwrap()).collect()
 }
 

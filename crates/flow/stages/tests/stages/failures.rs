@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use model::OfferId;
-use stages::Verdict;
 use stages::stage::{Answer, Outcome, StateChange};
+use web::Verdict;
 
 use crate::support::{Script, World, retitle, seller, state, text, yes};
 

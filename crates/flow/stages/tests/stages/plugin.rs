@@ -9,7 +9,6 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use cluster::work::run_due;
 use kit::Clock;
 use model::{Content, Offer, Status as OfferStatus};
-use offers::Offers;
 use stages::api::grpc::{StageServer, StageService};
 use stages::api::{PluginRequest, TlsRequest};
 use stages::{Error, Scheduler, Settings, Stages};
@@ -25,7 +24,7 @@ use wire::stages::{
     ProcessResponse, ShouldProcessRequest, ShouldProcessResponse, Timer, Wanted, timer, wanted,
 };
 
-use crate::support::{BEGINNING, World, catalog, schema, seller};
+use crate::support::{BEGINNING, World, catalog, offers_on, schema, seller};
 
 pub(crate) type Answers = Box<dyn Fn(&ProcessRequest) -> Result<Vec<Outcome>, Status> + Send + Sync>;
 
@@ -136,7 +135,7 @@ pub(crate) async fn serve(program: &Shared, tls: Option<ServerTlsConfig>) -> Soc
 /// A process with plug-ins and no stages of its own.
 pub(crate) async fn world() -> World {
     let (store, clock) = (Store::memory(schema()), Clock::manual(BEGINNING));
-    let offers = Offers::new(store, clock.clone(), offers::Settings::default(), catalog());
+    let offers = offers_on(store, clock.clone(), catalog());
     let deadline = Duration::from_millis(1_500);
     let settings = Settings { walk_per_second: 1_000_000, deadline, ..Settings::default() };
     let connect = stages::api::plugin::connect(&settings);

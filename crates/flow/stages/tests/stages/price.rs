@@ -57,15 +57,20 @@ impl Carrier {
     async fn collect(&mut self, world: &World) {
         let sellers = World::shards().into_iter();
         let senders: BTreeSet<_> = sellers.clone().chain(self.buckets.iter().copied()).collect();
-        for (topic, shards) in
-            [(offers::CHANGES_TOPIC, sellers.collect()), (stages::PRICE_POINTS_TOPIC, senders)]
-        {
+        for (topic, shards) in [
+            (model::topics::OFFERS_CHANGES, sellers.collect()),
+            (model::topics::STAGES_PRICE_POINTS, senders),
+        ] {
             for shard in shards {
                 let sent = waiting(&world.offers.store, shard, topic).await;
                 let taken = self.taken.entry((topic, shard)).or_default();
                 let new = sent[*taken..].iter().cloned();
                 *taken = sent.len();
-                if topic == offers::CHANGES_TOPIC { self.changes.extend(new) } else { self.moves.extend(new) }
+                if topic == model::topics::OFFERS_CHANGES {
+                    self.changes.extend(new);
+                } else {
+                    self.moves.extend(new);
+                }
             }
         }
     }

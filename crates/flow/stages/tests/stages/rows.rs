@@ -59,10 +59,10 @@ async fn load(world: &World, task: i64) {
     };
     let batches: Vec<_> = (0..OFFERS / BATCH).map(batch).collect();
     let shard = store::Shard::of(&seller(1));
-    let told = waiting(&world.offers.store, shard, offers::CHANGES_TOPIC).await.len();
+    let told = waiting(&world.offers.store, shard, model::topics::OFFERS_CHANGES).await.len();
     testing::apply(&world.offers.store, &Batches(world.offers.clone()), &batches).await.unwrap();
     world.rest().await;
-    let changes = waiting(&world.offers.store, shard, offers::CHANGES_TOPIC).await;
+    let changes = waiting(&world.offers.store, shard, model::topics::OFFERS_CHANGES).await;
     let new: Vec<_> = changes[told..].iter().map(|change| record(0, "", change.clone())).collect();
     let prices = PriceChanges(world.offers.catalog.clone());
     testing::apply(&world.offers.store, &prices, &new).await.unwrap();
@@ -71,7 +71,7 @@ async fn load(world: &World, task: i64) {
 /// How many records of a load were created and unchanged.
 async fn outcomes(world: &World, task: i64) -> (i64, i64) {
     let shard = store::Shard::of(&seller(1));
-    let sent = waiting(&world.offers.store, shard, offers::FEED_RESULTS_TOPIC).await;
+    let sent = waiting(&world.offers.store, shard, model::topics::FEED_RESULTS).await;
     let results = sent.iter().map(|payload| FeedResult::decode(payload.as_slice()).unwrap());
     let (mut created, mut unchanged) = (0, 0);
     for result in results.filter(|result| result.task_id == task) {

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use model::OfferId;
 use stages::api::{PluginRequest, SavedWish};
-use stages::{Error, NoteCalls, Verdict};
+use stages::{Error, NoteCalls};
 use store::{Shard, Tx};
 use testing::{Counted, record, trips};
 use topics::consume::Handler as _;
+use web::Verdict;
 use wire::stages::SavedRun;
 
 use crate::plugin::{Program, at, each, serve, settle, with_state, world};
@@ -25,7 +26,7 @@ impl Relay {
         let notes = NoteCalls(world.stages.clone());
         for shard in World::shards() {
             let done = self.0.entry(shard).or_default();
-            let payloads = waiting(&world.offers.store, shard, stages::SAVED_TOPIC).await;
+            let payloads = waiting(&world.offers.store, shard, model::topics::STAGES_SAVED).await;
             let messages: Vec<_> = payloads[*done..].iter().map(|payload| decoded(&notes, payload)).collect();
             *done = payloads.len();
             let apply = async |tx: &mut Tx| {
@@ -103,7 +104,7 @@ async fn saves_share_their_questions() {
         shard = Some(offers::read::shard_of(OfferId::from_raw(offer.id).unwrap()));
     }
     world.rest().await;
-    let payloads = waiting(&world.offers.store, shard.unwrap(), stages::SAVED_TOPIC).await;
+    let payloads = waiting(&world.offers.store, shard.unwrap(), model::topics::STAGES_SAVED).await;
     let records: Vec<_> = payloads.into_iter().map(|payload| record(0, "", payload)).collect();
     assert_eq!(records.len(), 40);
     let (counted, store) = Counted::over(&world.offers.store);

@@ -13,10 +13,11 @@ use offers::Offers;
 use offers::stages::tables::PAIRS;
 use offers::write::{Expected, by_api};
 use prost::Message as _;
+use spine::Base;
 use stages::builtin::video::Videos;
 use stages::stage::{Answer, Fields, Job, Outcome, Stage, StateChange, Timer, Update};
 use stages::{Builtin, Scheduler, Settings, Stages, check_shard};
-use store::{Read as _, Schema, Shard, Store, TableSpec};
+use store::{Read as _, Schema, Shard, Store};
 use wire::Any;
 use wire::stages::PairRow;
 
@@ -31,9 +32,7 @@ pub(crate) fn catalog() -> Catalog {
 }
 
 pub(crate) fn schema() -> Schema {
-    let tables: Vec<TableSpec> =
-        [offers::tables(), stages::tables(), topics::tables(), cluster::tables()].concat();
-    Schema::new(tables)
+    testing::schema([offers::tables(), stages::tables()])
 }
 
 pub(crate) struct World {
@@ -129,7 +128,7 @@ pub(crate) fn built_in(offers: &Offers) -> Vec<Builtin> {
 }
 
 pub(crate) fn offers_on(store: Store, clock: Clock, catalog: Catalog) -> Offers {
-    Offers::new(store, clock, offers::Settings::default(), catalog)
+    Offers::new(&Base::alone(store, clock), offers::Settings::default(), catalog)
 }
 
 /// A seller of one of the tests' shards.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use cluster::{Cluster, Options};
 use kit::{Clock, Tasks};
 use offers::Offers;
+use spine::Base;
 use stages::{ROLE, Scheduler, Settings, Stages};
 use store::{Shard, Store};
 
@@ -20,8 +21,8 @@ async fn process(store: &Store, clock: &Clock, id: &str, mirror: &Script) -> Pro
     let options = Options { id: Some(id.to_owned()), ..Options::default() };
     let cluster = Cluster::join(store.clone(), clock.clone(), options, &tasks).await.unwrap();
     cluster.register_role(ROLE, SHARDS);
-    let offers = Offers::new(store.clone(), clock.clone(), offers::Settings::default(), catalog())
-        .with_cluster(cluster);
+    let base = Base { cluster, ..Base::alone(store.clone(), clock.clone()) };
+    let offers = Offers::new(&base, offers::Settings::default(), catalog());
     let builtins = vec![mirror.builtin("mirror", &[])];
     let stages = Stages::new(offers, Settings::default(), builtins, Box::new(|_, _| None));
     stages.register().await.unwrap();

@@ -93,7 +93,7 @@ impl Watched {
     /// What was saved since the last time, as the group of the topic calls with it.
     async fn saved(&mut self, offer: &Offer) -> Vec<SavedRun> {
         let shard = shard_of(OfferId::from_raw(offer.id).unwrap());
-        let runs = waiting(&self.world.offers.store, shard, stages::SAVED_TOPIC).await;
+        let runs = waiting(&self.world.offers.store, shard, model::topics::STAGES_SAVED).await;
         let new = runs[self.told..].iter().map(|run| SavedRun::decode(run.as_slice()).unwrap()).collect();
         self.told = runs.len();
         new

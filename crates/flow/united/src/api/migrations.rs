@@ -40,6 +40,7 @@ pub(super) struct MigrationBody {
 pub(super) struct Paging {
     /// The target.
     business_id: u32,
+    #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     cursor: Option<String>,
 }

@@ -7,12 +7,14 @@ use prost::Message as _;
 use store::{Range, Read as _, Tx};
 use topics::consume::{Gap, Handler as _};
 use united::moves::Moves;
-use united::{FOLLOW_TOPIC, GIVEN, MIGRATIONS, MOVES_TOPIC, Retold, shard_of};
+use united::{GIVEN, MIGRATIONS, Retold, shard_of};
 use wire::offers::Follow;
 use wire::united::{Colour, MigrationState, UnitedOffer};
 
 use crate::moves::{OTHER, THIRD};
-use crate::world::{BUSINESS, OUTBOX, World, said};
+use testing::OUTBOX;
+
+use crate::world::{BUSINESS, World, said};
 
 impl World {
     /// Everything that a business has sent is lost.
@@ -28,7 +30,7 @@ impl World {
 
     /// The reader of moves finds that some are missing.
     async fn find_gap(&self) {
-        let topic = MOVES_TOPIC.to_owned();
+        let topic = model::topics::UNITED_MOVES.to_owned();
         let gap = Gap { topic, partition: 0, partitions: 1, from: 0, to: 1 };
         Moves(self.united.clone()).gap(&gap).await.unwrap();
     }
@@ -161,7 +163,7 @@ impl World {
             let mut wishes = Vec::new();
             for ((seq,), row) in tx.scan(&OUTBOX, Range::all(1_000)).await? {
                 tx.delete(&OUTBOX, (seq,))?;
-                if row.topic == FOLLOW_TOPIC {
+                if row.topic == model::topics::OFFERS_FOLLOW {
                     let payloads = row.messages.iter().map(|message| message.payload.as_slice());
                     wishes.extend(payloads.map(|payload| Follow::decode(payload).unwrap()));
                 }

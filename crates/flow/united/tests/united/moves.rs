@@ -2,13 +2,13 @@
 
 use model::Status;
 use store::{Range, Read as _, Tx};
-use testing::{apply, record};
+use testing::{OUTBOX, apply, record};
 use united::moves::Moves;
-use united::{MIGRATIONS_OPEN, MOVES_TOPIC, OFFERS, shard_of};
+use united::{MIGRATIONS_OPEN, OFFERS, shard_of};
 use wire::offers::FollowedOffers;
 use wire::united::{Colour, MigrationRequest, Part, UnitedOffer};
 
-use crate::world::{BUSINESS, OUTBOX, World, fed, said, weight};
+use crate::world::{BUSINESS, World, fed, said, weight};
 
 pub(crate) const OTHER: u32 = 8;
 pub(crate) const THIRD: u32 = 9;
@@ -31,7 +31,7 @@ impl World {
             let mut sent = Vec::new();
             for ((seq,), row) in tx.scan(&OUTBOX, Range::all(1_000)).await? {
                 tx.delete(&OUTBOX, (seq,))?;
-                if row.topic == MOVES_TOPIC {
+                if row.topic == model::topics::UNITED_MOVES {
                     sent.extend(row.messages.into_iter().map(|message| message.payload));
                 }
             }

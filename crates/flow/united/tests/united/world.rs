@@ -6,8 +6,9 @@ use catalog::Catalog;
 use kit::{Clock, Timestamp};
 use model::{Content, Origin, Status};
 use prost::Message as _;
-use store::{Range, Read as _, Schema, Space, Store, Table, Tx};
-use testing::{apply, record};
+use spine::Base;
+use store::{Range, Read as _, Store, Tx};
+use testing::{OUTBOX, apply, record};
 use united::receive::FollowedParts;
 use united::write::{ServiceWrite, Source, Writing, Written};
 use united::{OFFERS, SHOPS, United, shard_of};
@@ -20,34 +21,15 @@ use wire::united::{
 pub(crate) const BEGINNING: Timestamp = Timestamp(1_790_000_000_000_000);
 pub(crate) const BUSINESS: u32 = 7;
 
-/// The outbox as it is stored: what was sent is read here, without a relay.
-#[derive(Clone, PartialEq, prost::Message, serde::Serialize)]
-pub(crate) struct OutboxRow {
-    #[prost(string, tag = "1")]
-    pub(crate) topic: String,
-    #[prost(message, repeated, tag = "2")]
-    pub(crate) messages: Vec<OutboxMessage>,
-}
-
-#[derive(Clone, PartialEq, prost::Message, serde::Serialize)]
-pub(crate) struct OutboxMessage {
-    #[prost(bytes = "vec", tag = "1")]
-    pub(crate) key: Vec<u8>,
-    #[prost(bytes = "vec", tag = "2")]
-    pub(crate) payload: Vec<u8>,
-}
-
-pub(crate) const OUTBOX: Table<(i64,), OutboxRow> = Table::new("topics", "outbox", &["seq"], Space::Queue);
-
 pub(crate) struct World {
     pub(crate) united: United,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        let store =
-            Store::memory(Schema::new([united::tables(), topics::tables(), cluster::tables()].concat()));
-        Self { united: United::new(store, Clock::manual(BEGINNING), Catalog::shipped()) }
+        let store = Store::memory(testing::schema([united::tables()]));
+        let base = Base::alone(store, Clock::manual(BEGINNING));
+        Self { united: United::new(&base, Catalog::shipped()) }
     }
 
     pub(crate) async fn transact<T>(&self, body: impl AsyncFnOnce(&mut Tx) -> united::Result<T>) -> T {
@@ -131,7 +113,7 @@ impl World {
         self.transact(async |tx| {
             let mut offers = Vec::new();
             for ((seq,), row) in tx.scan(&OUTBOX, Range::all(1_000)).await? {
-                assert_eq!(row.topic, united::OFFERS_TOPIC);
+                assert_eq!(row.topic, model::topics::UNITED_OFFERS);
                 for message in row.messages {
                     assert_eq!(message.key, BUSINESS.to_string().into_bytes());
                     offers.extend(UnitedOffersBatch::decode(message.payload.as_slice()).unwrap().offer);

@@ -40,7 +40,7 @@ fn tables_become_a_catalog() {
     assert_eq!(imported, Imported { categories: 2, attributes: 2, values: 2, one_language: false });
     assert_eq!(catalog::check(&target).unwrap(), []);
     let catalog = Catalog::load(&target).unwrap();
-    assert_eq!(catalog.path("aa-1", Language::En), ["Apparel", "Shoes, boots"]);
+    assert_eq!(catalog.path("aa-1", Language::English), ["Apparel", "Shoes, boots"]);
     assert_eq!(catalog.attributes_of("aa-1").len(), 2);
     assert_eq!(catalog.recogniser().recognise("Обувь мужская", &[]).category.as_deref(), Some("aa-1"));
     let again = catalog::import(&[folder.path().into()], &target).unwrap_err().to_string();
@@ -114,11 +114,11 @@ fn googles_list_becomes_a_catalog() {
     let both = folder.path().join("both");
     assert!(!catalog::import(&[english.clone(), russian], &both).unwrap().one_language);
     let catalog = Catalog::load(&both).unwrap();
-    assert_eq!(catalog.path("3", Language::Ru), ["Животные", "Питомцы"]);
-    assert_eq!(catalog.path("3", Language::En), ["Animals", "Pets"]);
+    assert_eq!(catalog.path("3", Language::Russian), ["Животные", "Питомцы"]);
+    assert_eq!(catalog.path("3", Language::English), ["Animals", "Pets"]);
     let one = folder.path().join("one");
     assert!(catalog::import(&[english], &one).unwrap().one_language);
-    assert_eq!(Catalog::load(&one).unwrap().path("3", Language::Ru), ["Animals", "Pets"]);
+    assert_eq!(Catalog::load(&one).unwrap().path("3", Language::Russian), ["Animals", "Pets"]);
     let bare = write(folder.path(), "bare.txt", "Animals\nAnimals > Live Pets\n");
     catalog::import(&[bare], &folder.path().join("bare")).unwrap();
     assert!(Catalog::load(folder.path().join("bare")).unwrap().category("animals-live-pets").is_some());

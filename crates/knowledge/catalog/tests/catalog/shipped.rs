@@ -26,7 +26,10 @@ fn a_retired_category_leads_to_its_successor() {
     assert!(first.category("pagers").is_some() && second.category("pagers").is_none());
     assert_eq!(first.replaced_by("pagers"), None);
     assert_eq!(second.replaced_by("pagers"), Some("phones"));
-    assert_eq!(second.path("smartphones", Language::Ru), ["Электроника", "Телефоны и связь", "Смартфоны"]);
+    assert_eq!(
+        second.path("smartphones", Language::Russian),
+        ["Электроника", "Телефоны и связь", "Смартфоны"]
+    );
     assert!(Catalog::shipped_version(4).is_none());
 }
 

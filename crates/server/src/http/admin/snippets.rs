@@ -41,7 +41,7 @@ async fn drop_snippet(
     let documents = match serving {
         Some(snippets) => snippets.drop_snippet(&name).await?,
         None => {
-            let config = app.config.snippets_options.config.as_deref();
+            let config = app.config.snippets_settings.config.as_deref();
             ::snippets::drop_snippet(&app.store, config, &Registry::shipped(), &name).await?
         }
     };

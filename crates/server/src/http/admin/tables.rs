@@ -50,7 +50,9 @@ struct ScanQuery {
     /// The first key columns as a JSON list, such as `["seller-1",5]`.
     prefix: Option<String>,
     /// This shard only.
+    #[param(maximum = 1_023)]
     shard: Option<u16>,
+    #[param(minimum = 1, maximum = 10_000)]
     limit: Option<usize>,
     cursor: Option<String>,
 }

@@ -59,6 +59,7 @@ async fn revoke(State(app): State<App>, caller: Access, Path(id): Path<String>) 
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 struct AuditQuery {
+    #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
 }
 

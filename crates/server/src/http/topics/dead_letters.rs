@@ -1,9 +1,8 @@
+use async_trait::async_trait;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
-use base64::Engine as _;
-use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use kit::Timestamp;
 use serde::{Deserialize, Serialize};
 use topics::dead_letters::{self, DeadLetter, Filter, Id};
@@ -13,7 +12,7 @@ use utoipa_axum::routes;
 use super::RecordItem;
 use crate::access::{Access, Audited, audited};
 use crate::app::App;
-use web::{Judged, Page, Problem, Result, Verdict, limit};
+use web::{Judge, Judged, Page, Problem, Result, Verdict, judge_each, limit};
 
 const USUAL_LETTERS: usize = 100;
 const MOST_LETTERS: usize = 1_000;
@@ -70,6 +69,7 @@ impl From<DeadLetter> for DeadLetterItem {
 struct ListQuery {
     /// This group only.
     group: Option<String>,
+    #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     cursor: Option<String>,
 }
@@ -134,7 +134,7 @@ async fn show(
     access.require_service()?;
     let id = parse_id("id", &topic, &id)?;
     let record = dead_letters::record(&app.topics, &id).await?.ok_or_else(missing)?;
-    Ok(Json(RecordItem::new(record, None)))
+    Ok(Json(RecordItem::new(&topic, record, None)))
 }
 
 /// Has a dead letter tried once more (`retry`, 202: by whoever reads its partition), or throws it away (`drop`, 204).
@@ -199,21 +199,36 @@ async fn judge_all(
     let what = format!("dead_letter.{}", verdict.name());
     let whom = format!("{topic} {}", which.group.as_deref().unwrap_or("all groups"));
     audited(&app.store, &app.clock, access, &Audited { what: &what, whom: &whom }).await?;
-    let (mut judged, mut after) = (Judged::default(), None);
-    loop {
-        let found = letters(app, topic, which.group.clone(), after.as_ref(), MOST_LETTERS).await?;
-        let Some(last) = found.last() else { return Ok(Json(judged)) };
-        after = Some(last.id.clone());
-        let is_meant = |letter: &&DeadLetter| {
-            which.reason.as_ref().is_none_or(|reason| letter.reason.contains(reason.as_str()))
-        };
-        for letter in found.iter().filter(is_meant) {
-            // One that is gone by now was dealt with by somebody else.
-            judged.done += usize::from(match verdict {
-                Verdict::Retry => dead_letters::retry(&app.topics, &letter.id).await?,
-                Verdict::Drop => dead_letters::drop(&app.topics, &letter.id).await?,
-            });
+    Ok(Json(judge_each(&Judging { app, topic, which, verdict }).await?))
+}
+
+struct Judging<'a> {
+    app: &'a App,
+    topic: &'a str,
+    which: &'a Which,
+    verdict: Verdict,
+}
+
+#[async_trait]
+impl Judge for Judging<'_> {
+    type Failure = DeadLetter;
+    type Error = Problem;
+
+    async fn list(&self, after: Option<&DeadLetter>) -> Result<Vec<DeadLetter>> {
+        let (group, after) = (self.which.group.clone(), after.map(|letter| &letter.id));
+        letters(self.app, self.topic, group, after, MOST_LETTERS).await
+    }
+
+    async fn judge(&self, letter: &DeadLetter) -> Result<Option<bool>> {
+        if self.which.reason.as_ref().is_some_and(|reason| !letter.reason.contains(reason.as_str())) {
+            return Ok(None);
         }
+        // One that is gone by now was dealt with by somebody else.
+        let was_there = match self.verdict {
+            Verdict::Retry => dead_letters::retry(&self.app.topics, &letter.id).await?,
+            Verdict::Drop => dead_letters::drop(&self.app.topics, &letter.id).await?,
+        };
+        Ok(was_there.then_some(true))
     }
 }
 
@@ -249,30 +264,10 @@ fn missing() -> Problem {
 }
 
 fn write_id(id: &Id) -> String {
-    let parts = serde_json::json!([id.group, id.incarnation, id.partition, id.offset]);
-    BASE64_URL_SAFE_NO_PAD.encode(parts.to_string())
+    web::write_id(&(&id.group, &id.incarnation, id.partition, id.offset))
 }
 
 fn parse_id(field: &str, topic: &str, text: &str) -> Result<Id> {
-    let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok();
-    let parts = bytes.and_then(|bytes| serde_json::from_slice::<(String, String, u32, i64)>(&bytes).ok());
-    match parts {
-        Some((group, incarnation, partition, offset)) => {
-            Ok(Id { group, topic: topic.to_owned(), incarnation, partition, offset })
-        }
-        None => Err(Problem::field(field, "bad_id", "this is not an id that the list of dead letters gave")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_read_back_what_they_write() {
-        let id =
-            Id { group: "g".into(), topic: "t".into(), incarnation: "i".into(), partition: 3, offset: 9 };
-        assert_eq!(parse_id("id", "t", &write_id(&id)).unwrap(), id);
-        assert!(parse_id("id", "t", "nonsense").is_err());
-    }
+    let (group, incarnation, partition, offset) = web::parse_id(field, text)?;
+    Ok(Id { group, topic: topic.to_owned(), incarnation, partition, offset })
 }

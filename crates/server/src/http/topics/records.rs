@@ -24,6 +24,7 @@ pub fn routes() -> OpenApiRouter<App> {
 struct ReadQuery {
     /// What this group has not committed yet; without a group, the last records of the topic.
     group: Option<String>,
+    #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     /// Goes on where an earlier answer without a group ended.
     cursor: Option<String>,
@@ -69,7 +70,7 @@ async fn read(
             (records, Some(write_cursor(&positions)))
         }
     };
-    let items = records.into_iter().map(|record| RecordItem::new(record, query.encoding)).collect();
+    let items = records.into_iter().map(|record| RecordItem::new(&topic, record, query.encoding)).collect();
     Ok(Json(Page { items, next_cursor }))
 }
 
@@ -154,7 +155,9 @@ struct Commit {
 #[derive(Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 struct PositionItem {
+    #[schema(maximum = 1_023)]
     partition: u32,
+    #[schema(minimum = 0, maximum = 9_007_199_254_740_991.0)]
     next: i64,
 }
 

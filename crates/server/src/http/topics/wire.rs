@@ -7,7 +7,7 @@ use topics::{Message, Record};
 
 use web::{Problem, Result};
 
-/// How a payload is written: as JSON itself, as text, or in base64.
+/// How a payload is written: as JSON itself, as text, in base64, or, of our own topics and for reading only, decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Encoding {
@@ -15,6 +15,7 @@ pub enum Encoding {
     Json,
     Text,
     Base64,
+    Decoded,
 }
 
 /// A record to publish.
@@ -54,9 +55,15 @@ pub struct RecordItem {
 }
 
 impl RecordItem {
-    /// Shows the payload as JSON if it is that, else as text, else in base64; or always in `only`, as far as it goes.
-    pub fn new(record: Record, only: Option<Encoding>) -> Self {
-        let (payload, encoding) = show(&record.payload, only);
+    /// Shows the payload as JSON if it is that, else as text, else in base64; or always in `only`, as far as it goes. What is
+    /// no message of the topic cannot be decoded.
+    pub fn new(topic: &str, record: Record, only: Option<Encoding>) -> Self {
+        let decoded = only.filter(|only| *only == Encoding::Decoded);
+        let decoded = decoded.and_then(|_| console::decode::message(topic, &record.payload));
+        let (payload, encoding) = match decoded {
+            Some(message) => (message, Encoding::Decoded),
+            None => show(&record.payload, only.filter(|only| *only != Encoding::Decoded)),
+        };
         let header = |(name, value): (String, Vec<u8>)| HeaderItem { name, value: lossy(&value) };
         Self {
             partition: record.partition,
@@ -97,6 +104,7 @@ impl TryFrom<NewRecord> for Message {
             (Encoding::Base64, Value::String(text)) => {
                 BASE64_STANDARD.decode(text).map_err(|_| wrong("this is not base64"))?
             }
+            (Encoding::Decoded, _) => return Err(wrong("a decoded message cannot be published")),
             (Encoding::Text | Encoding::Base64, _) => {
                 return Err(wrong("in this encoding it must be a text"));
             }

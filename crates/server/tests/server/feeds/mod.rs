@@ -1,6 +1,6 @@
 //! Feeds through the whole program: upload and fetch, processor, offers, results, history.
 
-mod client;
+pub mod client;
 mod errors;
 mod limits;
 mod scenario;

@@ -13,7 +13,7 @@ use kit::Shutdown;
 use store::{Range, Read as _, Schema, Shard, Space, Store, Table, Tx};
 use tokio::task::JoinHandle;
 use topics::consume::{Failure, Handler, Undecodable};
-use topics::{Message, Options, Record, Tokens, Topics};
+use topics::{Message, Options, Record, Topics};
 
 /// What a consumer saw of each key, in the order of its effects.
 const SEEN: Table<(String, i64), String> = Table::new("test", "seen", &["key", "number"], Space::Small);
@@ -31,7 +31,7 @@ pub(crate) fn memory() -> Store {
 }
 
 fn open(store: &Store) -> Topics {
-    Topics::open("embedded:", store.clone(), Tokens::all(), Options::default()).unwrap()
+    Topics::alone(store.clone(), Options::default())
 }
 
 /// Notes each payload in the shard of its key; `bad` payloads fail, `!` ones cannot be decoded, `panic` and `?` ones make it

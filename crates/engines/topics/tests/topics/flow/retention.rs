@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kit::{Clock, Shutdown, Timestamp};
-use topics::{Message, Options, Tokens, Topics};
+use topics::{Message, Options, Topics};
 
 use super::{TOPIC, memory, spawn_relay, until};
 
@@ -17,7 +17,7 @@ async fn records_go_by_age_and_by_size() {
         clock: clock.clone(),
         ..Options::default()
     };
-    let topics = Topics::open("embedded:", store, Tokens::all(), options).unwrap();
+    let topics = Topics::alone(store, options);
     topics.ensure(TOPIC, 1).await.unwrap();
     let publish = async |count: usize, bytes: usize| {
         let messages = (0..count).map(|_| Message::new("k", vec![0; bytes - 1])).collect();

@@ -5,9 +5,9 @@ use axum::extract::{Path, Query, State};
 use kit::Timestamp;
 use maud::{Markup, html};
 use serde::Deserialize;
-use silver::failures::{Filter, Verdict};
+use silver::failures::Filter;
 use silver::ssku::Key;
-use web::Problem;
+use web::{Problem, Verdict};
 use wire::silver::Debt;
 
 use super::{FAILURES as ADDRESS, heading, key_of, rooms, ssku_address};
@@ -139,11 +139,7 @@ fn shown(visit: &Visit, key: &Key, debt: &Debt) -> Failed {
 }
 
 fn verdict(visit: &Visit, verb: &str) -> Result<Verdict, Refusal> {
-    match verb {
-        "retry" => Ok(Verdict::Retry),
-        "drop" => Ok(Verdict::Drop),
-        _ => Err(visit.refused(Problem::not_found("a failure is told to retry or drop"))),
-    }
+    Verdict::parse(verb).map_err(|problem| visit.refused(problem))
 }
 
 #[derive(Deserialize)]

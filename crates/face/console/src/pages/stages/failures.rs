@@ -7,8 +7,8 @@ use axum::extract::{Path, Query, State};
 use maud::{Markup, html};
 use model::{Offer, OfferId};
 use serde::Deserialize;
-use stages::{Failure, FailureState, Of, Verdict};
-use web::Problem;
+use stages::{Failure, FailureState, Of};
+use web::{Problem, Verdict};
 
 use super::acts::noted;
 use super::stage::one;
@@ -157,7 +157,7 @@ pub(super) async fn judge_all(
     Form(wanted): Form<Wanted>,
 ) -> Answer {
     let (verdict, state) = (parse(&visit, &verdict)?, wanted.state(&visit)?);
-    noted(&console, &visit, &format!("stage.failures.{}", word(verdict)), &format!("{id} {}", state.name()))
+    noted(&console, &visit, &format!("stage.failures.{}", verdict.name()), &format!("{id} {}", state.name()))
         .await?;
     let count = console.stages.judge_all_in(&id, state, verdict).await;
     let count = count.map_err(|error| refused(&visit, error))?;
@@ -172,7 +172,7 @@ pub(super) async fn judge(
 ) -> Answer {
     let (verdict, state) = (parse(&visit, &verdict)?, wanted.state(&visit)?);
     let offer: OfferId = offer.parse().map_err(|error| visit.offers(offers::Error::BadId(error)))?;
-    noted(&console, &visit, &format!("stage.failure.{}", word(verdict)), &format!("{id} {offer}")).await?;
+    noted(&console, &visit, &format!("stage.failure.{}", verdict.name()), &format!("{id} {offer}")).await?;
     let judged = console.stages.judge(&id, offer, verdict).await.map_err(|error| refused(&visit, error))?;
     if !judged {
         let detail = format!("the stage {id:?} did not fail on the offer {offer}, or was answered already");
@@ -183,18 +183,7 @@ pub(super) async fn judge(
 
 fn parse(visit: &Visit, verdict: &str) -> Result<Verdict, Refusal> {
     visit.require_admin()?;
-    match verdict {
-        "retry" => Ok(Verdict::Retry),
-        "drop" => Ok(Verdict::Drop),
-        _ => Err(visit.refused(Problem::not_found("failures can be answered with retry or drop"))),
-    }
-}
-
-const fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Retry => "retry",
-        Verdict::Drop => "drop",
-    }
+    Verdict::parse(verdict).map_err(|problem| visit.refused(problem))
 }
 
 fn back(

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use model::fields::FIELDS;
 use model::{
     Attribute, Condition, Contacts, Content, Dimensions, Issue, Level, Location, Money, Photo, PhotoState,
     Value, money,
@@ -14,7 +15,6 @@ use wire::model::value::Kind;
 
 use super::Reader;
 use crate::api::body::typed;
-use crate::error::words;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default)]
@@ -31,6 +31,7 @@ pub struct ContentJson {
     pub contacts: Option<ContactsJson>,
     pub vendor: Option<String>,
     pub barcode: Option<String>,
+    #[schema(minimum = 0, maximum = 100_000_000)]
     pub weight_grams: Option<i64>,
     pub dimensions: Option<DimensionsJson>,
     pub url: Option<String>,
@@ -114,6 +115,7 @@ pub struct PhotoJson {
     /// `waiting`, `ready` or `failed`.
     pub state: Option<String>,
     /// By the length of the long side.
+    #[schema(read_only)]
     pub sizes: BTreeMap<String, SizeJson>,
     pub error: Option<MediaErrorJson>,
 }
@@ -137,7 +139,9 @@ pub struct MediaErrorJson {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LocationJson {
+    #[schema(minimum = -90, maximum = 90)]
     pub lat: Option<f64>,
+    #[schema(minimum = -180, maximum = 180)]
     pub lon: Option<f64>,
     pub address: Option<String>,
     pub geo_id: Option<String>,
@@ -155,8 +159,11 @@ pub struct ContactsJson {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DimensionsJson {
+    #[schema(minimum = 0, maximum = 1_000_000)]
     pub length_mm: i64,
+    #[schema(minimum = 0, maximum = 1_000_000)]
     pub width_mm: i64,
+    #[schema(minimum = 0, maximum = 1_000_000)]
     pub height_mm: i64,
 }
 
@@ -164,10 +171,10 @@ impl ContentJson {
     /// Reads what was written. Unknown fields are refused here and not by the derive, since the description of the API
     /// lays these fields out among others, and there a closed object would refuse its neighbours.
     pub fn parse(fields: Map<String, serde_json::Value>) -> web::Result<Self> {
-        let known = serde_json::to_value(Self::default()).unwrap_or_default();
+        let is_known = |name: &str| FIELDS.iter().any(|field| field.json == Some(name));
         let unknown: Vec<_> = fields
             .keys()
-            .filter(|field| known.get(field.as_str()).is_none())
+            .filter(|field| !is_known(field))
             .map(|field| FieldError {
                 field: field.clone(),
                 code: "unknown_field".to_owned(),
@@ -187,7 +194,7 @@ impl ContentJson {
             id: content.category_id.clone(),
             path: reader
                 .catalog
-                .path(&content.category_id, reader.catalog_language())
+                .path(&content.category_id, reader.language)
                 .into_iter()
                 .map(str::to_owned)
                 .collect(),
@@ -296,7 +303,7 @@ impl MoneyJson {
 
 impl MediaErrorJson {
     pub fn of(error: &Issue, reader: Reader<'_>) -> Self {
-        Self { code: error.code.clone(), message: model::message::render(error, words(reader.language)) }
+        Self { code: error.code.clone(), message: model::message::render(error, reader.language) }
     }
 }
 
@@ -347,7 +354,7 @@ fn location_json(location: &Location) -> LocationJson {
 
 fn attribute_json(attribute: &Attribute, reader: Reader<'_>) -> AttributeJson {
     let known = reader.catalog.attribute(&attribute.id);
-    let language = reader.catalog_language();
+    let language = reader.language;
     let label = |id: &str| match known.map(|known| &known.kind) {
         Some(catalog::AttributeKind::Enum { values, .. }) => {
             values.iter().find(|value| value.id == id).map(|value| value.names.get(language).to_owned())
@@ -401,5 +408,20 @@ fn photo_json(url: &str, photos: &[Photo], reader: Reader<'_>) -> PhotoJson {
         state: state.map(str::to_owned),
         sizes: photo.sizes.iter().map(size).collect(),
         error: photo.error.as_ref().map(|error| MediaErrorJson::of(error, reader)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_of_the_api_are_those_of_the_table() {
+        let json = serde_json::to_value(ContentJson::default()).unwrap();
+        let mut table: Vec<_> = FIELDS.iter().filter_map(|field| field.json).collect();
+        table.sort_unstable();
+        let mut own: Vec<_> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        own.sort_unstable();
+        assert_eq!(own, table);
     }
 }

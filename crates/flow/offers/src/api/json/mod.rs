@@ -22,12 +22,3 @@ pub struct Reader<'a> {
     pub catalog: &'a Catalog,
     pub language: Language,
 }
-
-impl Reader<'_> {
-    fn catalog_language(self) -> catalog::Language {
-        match self.language {
-            Language::English => catalog::Language::En,
-            Language::Russian => catalog::Language::Ru,
-        }
-    }
-}

@@ -1,4 +1,5 @@
 use model::Content;
+use model::fields::FIELDS;
 use serde_json::{Map, Value};
 
 use super::{ContentJson, Reader};
@@ -30,28 +31,16 @@ pub fn patched(before: &Content, patch: &Map<String, Value>, reader: Reader<'_>)
     let Value::Object(whole) = whole else { return Ok(before.clone()) };
     let written = ContentJson::parse(whole).map_err(|problem| Error::Refused(Box::new(problem)))?;
     let mut after = written.write().map_err(Error::Invalid)?;
-    let named = |field: &str| patch.contains_key(field);
-    macro_rules! keep {
-        ($($json:literal $field:ident),+ $(,)?) => {$(
-            if !named($json) {
-                after.$field.clone_from(&before.$field);
-            }
-        )+};
+    for field in FIELDS.iter().filter(|field| field.json.is_none_or(|name| !patch.contains_key(name))) {
+        (field.copy)(&mut after, before);
     }
-    keep!(
-        "category" category_id, "title" title, "description" description, "price" price,
-        "condition" condition, "attributes" attributes, "photos" photo_urls, "video_url" video_url,
-        "location" location, "contacts" contacts, "vendor" vendor, "barcode" barcode,
-        "weight_grams" weight_grams, "dimensions" dimensions, "url" url,
-    );
     // A category of an earlier catalog follows its successor when nobody speaks of it.
-    if !named("category")
+    if !patch.contains_key("category")
         && let Some(now) = reader.catalog.replaced_by(&after.category_id)
     {
         now.clone_into(&mut after.category_id);
     }
     let settled = validate::settle(reader.catalog, after.clone());
-    after.catalog_version = before.catalog_version;
     let unchanged = crate::diff::diff_contents(before, &after).is_empty();
     Ok(if unchanged { before.clone() } else { settled })
 }

@@ -2,6 +2,7 @@ mod acts;
 mod drafts;
 mod judged;
 mod offers;
+mod seller_data;
 mod sellers;
 
 use utoipa_axum::router::OpenApiRouter;
@@ -20,7 +21,7 @@ pub fn routes() -> OpenApiRouter<Offers> {
         .merge(judged::routes())
         .merge(sellers::routes())
         .merge(drafts::routes())
-        .merge(super::seller::routes())
+        .merge(seller_data::routes())
         .merge(super::fsck::routes())
 }
 

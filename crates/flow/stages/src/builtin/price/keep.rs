@@ -24,8 +24,8 @@ use wire::stages::{PricePoint, PricePointMove};
 
 use super::bucket::Features;
 use super::points::{place, slot};
+use crate::Result;
 use crate::tables::{PRICE_POINTS, bucket_shard};
-use crate::{PRICE_POINTS_TOPIC, Result};
 
 /// The group of both consumers.
 pub const GROUP: &str = "stages.price";
@@ -33,7 +33,7 @@ pub const GROUP: &str = "stages.price";
 /// The consumer of the offers' changes.
 pub struct PriceChanges(pub Arc<Catalog>);
 
-/// The consumer of [`PRICE_POINTS_TOPIC`].
+/// The consumer of [`model::topics::STAGES_PRICE_POINTS`].
 pub struct PriceMoves;
 
 /// What a change of an offer means for buckets.
@@ -94,7 +94,7 @@ impl Handler for PriceChanges {
             elsewhere.extend(change.elsewhere.map(|moved| message(&moved)));
         }
         write(tx, here).await?;
-        Ok(outbox::send(tx, PRICE_POINTS_TOPIC, elsewhere).await?)
+        Ok(outbox::send(tx, model::topics::STAGES_PRICE_POINTS, elsewhere).await?)
     }
 
     fn max_records(&self) -> usize {

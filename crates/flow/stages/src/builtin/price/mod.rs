@@ -23,9 +23,9 @@ use wire::stages::{PricePoint, PricePointMove, PricePoints};
 use self::bucket::Features;
 pub use self::keep::{GROUP, PriceChange, PriceChanges, PriceMoves};
 use self::points::{Estimate, SLOTS, estimate, slot, wants};
+use crate::Builtin;
 use crate::stage::{Answer, Fields, Job, Outcome, Stage, Update};
 use crate::tables::{PRICE_POINTS, bucket_shard};
-use crate::{Builtin, PRICE_POINTS_TOPIC};
 
 /// A prediction that moved by less is left as it is.
 const MOVED_PERCENT: i128 = 3;
@@ -99,7 +99,7 @@ impl Stage for Price {
             };
             if wants(&slots[slot(job.offer.id) as usize], &point) {
                 let message = keep::message(&PricePointMove { bucket, point: Some(point) });
-                outcome.messages.push((PRICE_POINTS_TOPIC, message));
+                outcome.messages.push((model::topics::STAGES_PRICE_POINTS, message));
             }
         }
         Ok(outcome)

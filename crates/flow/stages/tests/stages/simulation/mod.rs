@@ -21,17 +21,18 @@ use prost::Message as _;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use stages::stage::Port;
-use stages::{Builtin, NoteCalls, Registration, Settings, Stages, Verdict, check_shard};
+use stages::{Builtin, NoteCalls, Registration, Settings, Stages, check_shard};
 use store::{FaultPlan, Faults, Range, Read as _, Shard, Store, Tx};
 use testing::record;
 use topics::consume::Handler as _;
+use web::Verdict;
 use wire::offers::{Actor, actor};
 use wire::stages::{RegistryRow, Saved, SavedRun};
 
 use cast::{Actress, Shared, price, weight};
 use remote::{Mood, Remote};
 
-use crate::support::{BEGINNING, World, catalog, hash, schema, seller};
+use crate::support::{BEGINNING, World, catalog, hash, offers_on, schema, seller};
 
 const STEPS: usize = 60;
 const SELLERS: usize = 3;
@@ -71,8 +72,7 @@ impl History {
         };
         let faulty = plain.wrapped(|engine| Faults::new(engine, plan));
         let ground = Shared::default();
-        let people =
-            offers::Offers::new(plain.clone(), clock.clone(), offers::Settings::default(), catalog());
+        let people = offers_on(plain.clone(), clock.clone(), catalog());
         let stages = process(&faulty, &plain, &clock, &ground);
         let random = StdRng::seed_from_u64(seed);
         let mut history = Self {
@@ -127,7 +127,7 @@ impl History {
     async fn carry(&mut self) {
         let notes = NoteCalls(self.stages.clone());
         for shard in World::shards() {
-            let payloads = waiting(&self.plain, shard, stages::SAVED_TOPIC).await;
+            let payloads = waiting(&self.plain, shard, model::topics::STAGES_SAVED).await;
             let carried = self.carried.entry(shard).or_default();
             let decode = |payload: &Vec<u8>| notes.decode(&record(0, "", payload.clone())).unwrap().1;
             let messages: Vec<_> = payloads[*carried..].iter().map(decode).collect();
@@ -359,7 +359,7 @@ impl History {
         let told = self.ground.lock().unwrap().told.get(&("remote".to_owned(), id.raw())).cloned();
         let told = told.unwrap_or_default();
         assert!(told.is_sorted(), "S5: {told:?}");
-        let payloads = waiting(&self.plain, shard_of(id), stages::SAVED_TOPIC).await;
+        let payloads = waiting(&self.plain, shard_of(id), model::topics::STAGES_SAVED).await;
         let runs = payloads.iter().map(|payload| SavedRun::decode(payload.as_slice()).unwrap());
         let mine = runs.filter(|run| run.stage == "remote" && run.offer.as_ref().unwrap().id == id.raw());
         let committed: BTreeSet<_> = mine.map(|run| run.state_version).collect();
@@ -371,7 +371,7 @@ impl History {
     async fn saved(&self) -> BTreeMap<i64, Vec<(i64, i64)>> {
         let mut saved = BTreeMap::<i64, Vec<_>>::new();
         for shard in World::shards() {
-            for payload in waiting(&self.plain, shard, stages::SAVED_TOPIC).await {
+            for payload in waiting(&self.plain, shard, model::topics::STAGES_SAVED).await {
                 let run = SavedRun::decode(payload.as_slice()).unwrap();
                 if run.stage != "mirror" {
                     continue;
@@ -412,7 +412,7 @@ pub(crate) async fn waiting(store: &Store, shard: Shard, topic: &str) -> Vec<Vec
 
 /// A process with all stages.
 fn process(store: &Store, plain: &Store, clock: &Clock, ground: &Shared) -> Stages {
-    let offers = offers::Offers::new(store.clone(), clock.clone(), offers::Settings::default(), catalog());
+    let offers = offers_on(store.clone(), clock.clone(), catalog());
     let builtin = |id: &'static str, masks: &[&'static str]| {
         let stage = Actress { id, ground: ground.clone(), store: plain.clone(), clock: clock.clone() };
         Builtin::new(id, masks, stage)

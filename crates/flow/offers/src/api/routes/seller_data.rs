@@ -1,4 +1,4 @@
-//! All of a seller: out with it, and away with it.
+//! Export and erasure of everything that a seller owns.
 
 use std::convert::Infallible;
 
@@ -19,17 +19,17 @@ use web::{Access, Language, Problem, Result};
 use wire::offers::Erasure;
 use wire::offers::erasure::Phase;
 
-use super::json::{OfferJson, Reader};
+use super::{OfferJson, Reader};
 use crate::Offers;
 use crate::export::OFFERS_AT_ONCE;
 
-pub fn routes() -> OpenApiRouter<Offers> {
+pub(super) fn routes() -> OpenApiRouter<Offers> {
     OpenApiRouter::new().routes(routes!(erase)).routes(routes!(erasure)).routes(routes!(export))
 }
 
 /// How far the erasure of a seller is.
 #[derive(Serialize, utoipa::ToSchema)]
-pub struct ErasureJson {
+pub(super) struct ErasureJson {
     pub seller_id: String,
     /// `offers`, `archive`, `rows` while it goes on, then `done`.
     pub state: &'static str,
@@ -78,7 +78,7 @@ async fn erase(
 ) -> Result<(StatusCode, Json<ErasureJson>)> {
     require(&access, &seller)?;
     let row =
-        offers.erase(&seller, access.who()).await.map_err(|error| error.problem(Language::of(&headers)))?;
+        offers.erase(&seller, access.who()).await.map_err(|error| error.problem(web::language(&headers)))?;
     Ok((StatusCode::ACCEPTED, Json(ErasureJson::of(&seller, &row))))
 }
 
@@ -96,7 +96,7 @@ async fn erasure(
     Path(seller): Path<String>,
 ) -> Result<Json<ErasureJson>> {
     require(&access, &seller)?;
-    let row = offers.erasure(&seller).await.map_err(|error| error.problem(Language::of(&headers)))?;
+    let row = offers.erasure(&seller).await.map_err(|error| error.problem(web::language(&headers)))?;
     let row = row.ok_or_else(|| Problem::not_found(format!("nobody asked to erase the seller {seller}")))?;
     Ok(Json(ErasureJson::of(&seller, &row)))
 }
@@ -119,7 +119,7 @@ async fn export(
     Path(seller): Path<String>,
 ) -> Result<Response> {
     require(&access, &seller)?;
-    let (catalog, language) = (offers.catalog.clone(), Language::of(&headers));
+    let (catalog, language) = (offers.catalog.clone(), web::language(&headers));
     let pages = offers.export(&seller).chunks(OFFERS_AT_ONCE);
     let lines = pages.then(move |page| {
         let (offers, seller, catalog) = (offers.clone(), seller.clone(), catalog.clone());

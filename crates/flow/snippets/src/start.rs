@@ -1,4 +1,4 @@
-//! The background work of the role.
+//! What the role `snippets` does beside its port.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::retry::Retries;
 use crate::snippets::Snippets;
 use crate::sweep::Expired;
 
-/// Starts consumers, retries and the sweep.
-pub fn start(snippets: &Snippets, partitions: u32, tasks: &Tasks) {
-    let shutdown = || tasks.shutdown().clone();
-    let cluster = || snippets.cluster().clone();
-    tasks.spawn("snippets retries", work::run(cluster(), Retries(snippets.clone()), shutdown()));
-    tasks.spawn("snippets sweep", work::run(cluster(), Expired(snippets.clone()), shutdown()));
-    tasks.spawn("snippets topics", consumers(snippets.clone(), partitions, tasks.clone()));
+impl Snippets {
+    /// Makes snippets from topics, tries again what failed, and clears away what has expired.
+    pub fn start(&self, tasks: &Tasks) {
+        work::start(tasks, self.cluster(), Retries(self.clone()));
+        work::start(tasks, self.cluster(), Expired(self.clone()));
+        tasks.spawn("snippets topics", consumers(self.clone(), tasks.clone()));
+    }
 }
 
 /// Readers of one topic in a process: while one waits for the disk, another one works. The other half of the cores is for
@@ -30,7 +30,7 @@ fn readers() -> usize {
 const LOOK_EVERY: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Keeps consumers for each topic of the configuration, whatever becomes of that.
-async fn consumers(snippets: Snippets, partitions: u32, tasks: Tasks) {
+async fn consumers(snippets: Snippets, tasks: Tasks) {
     let mut changes = snippets.changes();
     let mut running: BTreeMap<String, Shutdown> = BTreeMap::new();
     loop {
@@ -48,7 +48,7 @@ async fn consumers(snippets: Snippets, partitions: u32, tasks: Tasks) {
             if running.contains_key(&feed.topic) {
                 continue;
             }
-            match ensure(&snippets, &feed.topic, partitions).await {
+            match ensure(&snippets, &feed.topic).await {
                 Ok(()) => {
                     let shutdown = tasks.shutdown().child();
                     running.insert(feed.topic.clone(), shutdown.clone());
@@ -78,11 +78,10 @@ async fn consumers(snippets: Snippets, partitions: u32, tasks: Tasks) {
 }
 
 /// A topic that is there already may have been made by others, with as many partitions as they like.
-async fn ensure(snippets: &Snippets, topic: &str, partitions: u32) -> Result<()> {
+async fn ensure(snippets: &Snippets, topic: &str) -> Result<()> {
     match snippets.topics().describe(topic).await {
         Err(error) if error.kind() == topics::Kind::UnknownTopic => {
-            snippets.topics().ensure(topic, partitions).await?;
-            Ok(())
+            Ok(snippets.topics().ensure_all(&[topic]).await?)
         }
         Err(error) => Err(error.into()),
         Ok(_) => Ok(()),

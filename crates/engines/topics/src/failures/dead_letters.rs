@@ -56,7 +56,7 @@ pub async fn list(
         None => (range()?, None),
     };
     let picked = |key, row| Some(letter(key, row));
-    Ok(topics.store().scan_after(&DEAD_LETTERS, &range, cursor, limit, picked).await?)
+    topics.store().scan_after(&DEAD_LETTERS, &range, cursor, limit, picked).await
 }
 
 /// The record of a letter; `None` when there is no such letter.

@@ -3,29 +3,42 @@ use std::fmt;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, by what the caller can do about it.
+/// What went wrong in an engine, by what the caller can do about it. Only [`Kind::Unknown`] may have happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The broker or the store cannot be reached or is overloaded. The write *did not happen*; trying again is safe.
+    /// The server behind the engine cannot be reached or is overloaded. It *did not happen*; trying again is safe.
     Unavailable,
-    /// The answer was lost on the way. The write *may have happened*.
+    /// The answer was lost on the way. It *may have happened*.
     Unknown,
-    /// The caller asked for something that no backend can do: a message too large, a bad name.
+    /// The caller asked for something that no backend can do: a key too long, a message too large, a bad name or URL.
     Invalid,
-    /// There is no such topic.
-    UnknownTopic,
-    /// The topic is not what the configuration says, or its records are not where they were left.
-    Incompatible,
-    /// The partition is no longer assigned to this reader, or its group was rewound.
-    NotAssigned,
     /// Stored bytes are not what they should be.
     Corrupt,
+    /// Another process holds the data folder.
+    Locked,
+    /// What is stored was made by a newer version, or is not what the configuration says.
+    Incompatible,
     /// There is no room left; reads go on.
     Full,
     /// The server refused who we are.
     Denied,
+    /// There is no such topic.
+    UnknownTopic,
+    /// The partition is no longer assigned to this reader, or its group was rewound.
+    NotAssigned,
+    /// No such file, or nobody holds it any more.
+    NotFound,
+    /// A stream brought more than its limit.
+    TooLarge,
+    /// A stream ended early, or failed. Nothing is left of it.
+    Incomplete,
+    /// The work token or the lock belongs to another process now, or to none: nothing may be committed under it.
+    Fenced,
+    /// The process has left the cluster.
+    Left,
 }
 
+/// The one error of the engines: store, topics, files, cluster.
 pub struct Error {
     kind: Kind,
     message: String,
@@ -45,12 +58,20 @@ impl Error {
         Self { kind, message: message.into(), source: Some(source.into()) }
     }
 
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(Kind::Unavailable, message)
+    }
+
+    pub fn unknown(message: impl Into<String>) -> Self {
+        Self::new(Kind::Unknown, message)
+    }
+
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Kind::Invalid, message)
     }
 
-    pub fn unknown_topic(topic: &str) -> Self {
-        Self::new(Kind::UnknownTopic, format!("there is no topic {topic:?}"))
+    pub fn corrupt(message: impl Into<String>) -> Self {
+        Self::new(Kind::Corrupt, message)
     }
 
     pub fn kind(&self) -> Kind {
@@ -66,20 +87,10 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         matches!(self.kind, Kind::Unavailable | Kind::Unknown | Kind::Full | Kind::NotAssigned)
     }
-}
 
-impl From<store::Error> for Error {
-    fn from(error: store::Error) -> Self {
-        let kind = match error.kind() {
-            store::Kind::Unavailable | store::Kind::Locked => Kind::Unavailable,
-            store::Kind::Unknown => Kind::Unknown,
-            store::Kind::Invalid => Kind::Invalid,
-            store::Kind::Corrupt => Kind::Corrupt,
-            store::Kind::Incompatible => Kind::Incompatible,
-            store::Kind::Full => Kind::Full,
-            store::Kind::Denied => Kind::Denied,
-        };
-        Self::with_source(kind, "the store of the topics", error)
+    /// Whether somebody else may work on it now, so that this process must drop what it was doing.
+    pub fn is_fenced(&self) -> bool {
+        self.kind == Kind::Fenced
     }
 }
 
