@@ -75,7 +75,11 @@ impl Party for Feeders {
 
     /// The history is checked to its beginning, so nothing of it may be forgotten.
     fn settings(&self) -> &'static [(&'static str, &'static str)] {
-        &[("DVOR_FEEDS__KEEP_TASKS", "1000000"), ("DVOR_FEEDS__UPLOADS_PER_HOUR", "1000000")]
+        &[
+            ("DVOR_FEEDS__KEEP_TASKS", "1000000"),
+            ("DVOR_FEEDS__UPLOADS_PER_HOUR", "1000000"),
+            ("DVOR_FEEDS__FETCHES_PER_HOUR", "1000000"),
+        ]
     }
 
     async fn work(&mut self, address: SocketAddr) -> anyhow::Result<()> {

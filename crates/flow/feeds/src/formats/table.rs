@@ -104,9 +104,11 @@ impl Table {
         let mut offer = FeedOffer::default();
         let mut issues = Vec::new();
         // Those behind the last column are counted, but for the hundreds of thousands of a row that means harm.
-        let cells = cells(row, self.separator, self.columns.len() + MAX_EXTRA_CELLS);
+        let most = self.columns.len() + MAX_EXTRA_CELLS;
+        let cells = cells(row, self.separator, most);
         if cells.len() != self.columns.len() {
-            let widths = [cells.len().to_string(), self.columns.len().to_string()];
+            let or_more = if cells.len() == most { "+" } else { "" };
+            let widths = [format!("{}{or_more}", cells.len()), self.columns.len().to_string()];
             issues.push(issue::with(issue::warning("row_width", "", ""), &[&widths[0], &widths[1]]));
         }
         if row.contains('\0') {
