@@ -47,40 +47,41 @@ impl Document {
             bytes = std::fs::read(&content.file)
                 .with_context(|| format!("{} cannot be read", content.file.display()))?;
         }
-        let request = self.request(common, Method::PUT)?.header(header::CONTENT_TYPE, &content.content_type);
-        self.answer(self.in_language(request, header::CONTENT_LANGUAGE).body(bytes)).await
+        let request = self.write(common, Method::PUT)?.header(header::CONTENT_TYPE, &content.content_type);
+        self.answer(request.body(bytes)).await
     }
 
     pub async fn get(&self, common: &Common) -> Result<()> {
-        let request = self.request(common, Method::GET)?;
-        self.answer(self.in_language(request, header::ACCEPT_LANGUAGE)).await
+        self.answer(self.request(common, Method::GET, self.language.as_deref())?).await
     }
 
     pub async fn delete(&self, common: &Common) -> Result<()> {
-        let request = self.request(common, Method::DELETE)?;
-        self.answer(self.in_language(request, header::CONTENT_LANGUAGE)).await
+        self.answer(self.write(common, Method::DELETE)?).await
     }
 
-    fn request(&self, common: &Common, method: Method) -> Result<reqwest::RequestBuilder> {
+    /// Of a write, a header names the language; of a read, the path does.
+    fn write(&self, common: &Common, method: Method) -> Result<reqwest::RequestBuilder> {
+        let request = self.request(common, method, None)?;
+        Ok(match &self.language {
+            Some(language) => request.header(header::CONTENT_LANGUAGE, language),
+            None => request,
+        })
+    }
+
+    fn request(
+        &self,
+        common: &Common,
+        method: Method,
+        language: Option<&str>,
+    ) -> Result<reqwest::RequestBuilder> {
         let (base, token) = self.server(common)?;
-        let name: Vec<_> = self.name.split('/').map(segment).collect();
-        let url = format!("{base}/{}/{}", name.join("/"), segment(&self.key));
-        let mut request = backend::client()?.request(method, url);
+        let path: Vec<_> =
+            self.name.split('/').chain([self.key.as_str()]).chain(language).map(segment).collect();
+        let mut request = backend::client()?.request(method, format!("{base}/{}", path.join("/")));
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
         Ok(request)
-    }
-
-    fn in_language(
-        &self,
-        request: reqwest::RequestBuilder,
-        name: header::HeaderName,
-    ) -> reqwest::RequestBuilder {
-        match &self.language {
-            Some(language) => request.header(name, language),
-            None => request,
-        }
     }
 
     /// The address of the port, and the token to show there.

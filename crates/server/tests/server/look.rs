@@ -116,6 +116,16 @@ fn a_document_is_written_read_and_deleted_by_commands() {
     assert_eq!(server.command(&elsewhere).out, read.out);
     assert_eq!(server.command(&["snippets", "delete", "note", "k/1"]).code, 0);
     server.command(&["snippets", "get", "note", "k/1"]).refused(3, &[]);
+
+    let path = file.to_str().unwrap();
+    let put = ["snippets", "put", "note", "2", "--language", "en", "--file", path];
+    assert_eq!(server.command(&put).code, 0);
+    let english = ["snippets", "get", "note", "2", "--language", "en"];
+    let read = server.command(&english);
+    assert!(read.code == 0 && read.out.contains("\"a\""), "{read:?}");
+    server.command(&["snippets", "get", "note", "2", "--language", "ru"]).refused(3, &[]);
+    assert_eq!(server.command(&["snippets", "delete", "note", "2", "--language", "en"]).code, 0);
+    server.command(&english).refused(3, &[]);
     let named = ["snippets", "check", "--snippets-config", config.to_str().unwrap()];
     assert!(server.command(&named).out.contains("1 snippets"));
     assert!(server.command(&["snippets", "check"]).out.contains("comes with Dvor"));
